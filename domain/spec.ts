@@ -1,0 +1,205 @@
+import { z } from 'zod'
+import { describeIssues } from './spec-issues.ts'
+
+/**
+ * The single JSON input of a run. Required are only `run`, `sources` and `engines`; `parseSpec` fills in every default, so
+ * that nothing downstream asks for one again.
+ */
+
+const name = z
+  .string()
+  .regex(
+    /^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$/,
+    'must be 1 to 80 letters, digits, dots, dashes or underscores, and begin with a letter or digit',
+  )
+
+const uri = z
+  .string()
+  .regex(
+    /^(\/|file:\/\/\/|s3:\/\/|https?:\/\/|hf:\/\/)/,
+    'must be an absolute path or begin with file:///, s3://, http(s):// or hf://',
+  )
+
+const storeUri = z.string().regex(/^(file:\/\/\/|s3:\/\/)./, 'must begin with file:/// or s3://')
+
+/** Seeds may pass 2^53, which tctl would turn into a double: they are strings inside. */
+const seed = z.union([z.string().min(1).max(200), z.int()]).transform(String)
+
+const positive = z.int().min(1)
+
+/** Sampling parameters under the names that SGLang's `/generate` uses, in camel case. */
+export const samplingSchema = z.strictObject({
+  maxNewTokens: positive.max(1_000_000),
+  temperature: z.number().min(0).max(10),
+  topP: z.number().gt(0).max(1),
+  topK: z.int().min(-1),
+  minP: z.number().min(0).max(1),
+  frequencyPenalty: z.number().min(-2).max(2),
+  presencePenalty: z.number().min(-2).max(2),
+  repetitionPenalty: z.number().gt(0).max(2),
+  stop: z.array(z.string()),
+  stopTokenIds: z.array(z.int()),
+  samplingSeed: z.int(),
+})
+
+/** What is left out is left to the engine, except for `maxNewTokens`: SGLang's own default is 128. */
+export const partialSamplingSchema = samplingSchema.partial()
+export type Sampling = z.infer<typeof partialSamplingSchema> & { maxNewTokens: number }
+
+const thinkingSchema = z.union([
+  z.enum(['default', 'on', 'off']),
+  z.strictObject({ onShare: z.number().min(0).max(1) }),
+])
+
+/** Where prepare finds turns and columns when detection can't know: a row key, or a path with dots. */
+const mappingSchema = z.strictObject({
+  turns: z.string().optional(),
+  role: z.string().optional(),
+  content: z.string().optional(),
+  /** Column or columns (joined by a blank line) that hold a single-turn prompt. */
+  prompt: z.union([z.string(), z.array(z.string()).min(1)]).optional(),
+  system: z.string().optional(),
+  id: z.string().optional(),
+  tools: z.string().optional(),
+  /** Further role names and what they stand for. */
+  roles: z.record(z.string(), z.enum(['system', 'user', 'assistant', 'tool'])).optional(),
+})
+
+const filtersSchema = z.strictObject({
+  minChars: z.int().min(0).optional(),
+  maxChars: positive.optional(),
+  maxTokens: positive.optional(),
+  minTurns: positive.optional(),
+  maxTurns: positive.optional(),
+  /** Unicode scripts, such as `Latin` or `Han`: the prompt's main script must be one of them. */
+  scripts: z.array(z.string()).min(1).optional(),
+  /** Regular expressions on the joined text of the turns. */
+  include: z.array(z.string()).optional(),
+  exclude: z.array(z.string()).optional(),
+  thinking: z.enum(['on', 'off']).optional(),
+})
+
+const sourceObject = z.strictObject({
+  name: name.optional(),
+  uri: z.union([uri, z.array(uri).min(1)]),
+  format: z.enum(['auto', 'jsonl', 'json', 'parquet', 'arrow', 'csv', 'tsv']).default('auto'),
+  mapping: mappingSchema.optional(),
+  /** At most so many prompts, drawn with the seed. */
+  limit: positive.optional(),
+  /** This part of the source's prompts, drawn with the seed. */
+  share: z.number().gt(0).max(1).optional(),
+  /** Relative weight when the blend has a `target`. */
+  weight: z.number().gt(0).optional(),
+  filters: filtersSchema.optional(),
+  sampling: partialSamplingSchema.optional(),
+  thinking: thinkingSchema.optional(),
+  onBadFile: z.enum(['fail', 'skip']).optional(),
+})
+
+const sourceSchema = z
+  .union([uri, sourceObject])
+  .transform((source) => (typeof source === 'string' ? sourceObject.parse({ uri: source }) : source))
+
+const engineObject = z.strictObject({
+  queue: name,
+  /** Requests in flight; left out: what the engine itself reports, plus headroom. */
+  concurrency: positive.optional(),
+})
+
+/** `8` stands for `gpu-0` to `gpu-7`; a list names task queues. */
+const enginesSchema = z
+  .union([positive.max(1024), z.array(z.union([name, engineObject])).min(1)])
+  .transform((engines) =>
+    typeof engines === 'number'
+      ? Array.from({ length: engines }, (_, n) => ({ queue: `gpu-${n}` }))
+      : engines.map((engine) => (typeof engine === 'string' ? { queue: engine } : engine)),
+  )
+  .refine((engines) => new Set(engines.map((engine) => engine.queue)).size === engines.length, 'names an engine twice')
+
+const datasetSchema = z.strictObject({
+  /** Where the dataset lives: versions and the pointer to the current one. */
+  uri: storeUri,
+  /** Where the current version is backed up before it is merged into; left out: `<uri>-backup`. */
+  backup: storeUri.optional(),
+  /** What to do with a new sample whose conversation skeleton the dataset has. */
+  duplicates: z.enum(['keepOld', 'keepNew', 'keepBoth']).default('keepOld'),
+  order: z.enum(['shuffle', 'append']).default('shuffle'),
+  /** Samples that were cut at the token limit. */
+  truncated: z.enum(['in', 'out']).default('in'),
+  /** Aim for output files of this size before compression. */
+  fileBytes: positive.default(256 * 1024 * 1024),
+})
+
+export const specSchema = z.strictObject({
+  $schema: z.string().optional(),
+  run: name,
+  sources: z.array(sourceSchema).min(1),
+  engines: enginesSchema,
+  /** Left out: the store that the workers were started with. */
+  store: storeUri.optional(),
+  seed: seed.default('longhaul'),
+  /** `native`: SGLang's /tokenize and /generate, ids and all. `chat`: any OpenAI-compatible server. */
+  mode: z.enum(['native', 'chat']).default('native'),
+  /** Refuse engines that serve anything else. Left out: what the first engine serves. */
+  model: z.string().min(1).optional(),
+  sampling: partialSamplingSchema.default({}).transform((given): Sampling => ({ maxNewTokens: 8192, ...given })),
+  thinking: thinkingSchema.default('default'),
+  /** Answers cut at the token limit: keep and flag, ask once more with twice the limit, or fail. */
+  truncation: z.enum(['keep', 'extend', 'fail']).default('keep'),
+  /** Attempts that a prompt may use up; a parked engine uses up none. */
+  attempts: positive.max(20).default(3),
+  shardSize: positive.max(8192).default(500),
+  /** Shards with unstarted prompts on one engine at a time. */
+  lanes: positive.max(16).default(2),
+  onBadFile: z.enum(['fail', 'skip']).default('fail'),
+  /** How much of each uploaded object is read back. */
+  verify: z.enum(['head', 'sample', 'full']).default('head'),
+  dataset: datasetSchema.optional(),
+})
+
+/** A spec with every default filled in. */
+export type Spec = Omit<z.output<typeof specSchema>, 'sources'> & { sources: Source[] }
+export type Source = z.output<typeof sourceObject> & { name: string }
+export type Mapping = z.infer<typeof mappingSchema>
+export type Filters = z.infer<typeof filtersSchema>
+export type ThinkingChoice = z.infer<typeof thinkingSchema>
+export type DatasetOptions = z.infer<typeof datasetSchema>
+
+/** The spec can't be used; the message has a line per problem: the field, its value, what is allowed. */
+export class InvalidSpec extends Error {
+  override readonly name = 'InvalidSpec'
+  constructor(readonly problems: readonly string[]) {
+    super(`The spec can't be used:\n${problems.map((problem) => `  - ${problem}`).join('\n')}`)
+  }
+}
+
+/** Checks a spec and fills in the defaults. Throws `InvalidSpec`. */
+export function parseSpec(input: unknown): Spec {
+  const parsed = specSchema.safeParse(input)
+  if (!parsed.success) throw new InvalidSpec(describeIssues(parsed.error.issues, input))
+  return { ...parsed.data, sources: withNames(parsed.data.sources) }
+}
+
+/** Sources without a name take the last part of their URI, numbered when taken. */
+function withNames(sources: z.output<typeof sourceObject>[]): Source[] {
+  const taken = new Set(sources.flatMap((source) => source.name ?? []))
+  return sources.map((source) => {
+    if (source.name) return { ...source, name: source.name }
+    const base = baseName(Array.isArray(source.uri) ? (source.uri[0] ?? '') : source.uri)
+    let candidate = base
+    for (let n = 2; taken.has(candidate); n++) candidate = `${base}-${n}`
+    taken.add(candidate)
+    return { ...source, name: candidate }
+  })
+}
+
+function baseName(uri: string): string {
+  const last = uri.split(/[/\\]/).filter(Boolean).at(-1) ?? 'source'
+  const withoutExtensions = last.replace(/(\.(jsonl?|ndjson|parquet|arrow|csv|tsv|gz|zst|bz2|xz))+$/i, '')
+  return (
+    withoutExtensions
+      .replace(/[^A-Za-z0-9._-]+/g, '-')
+      .replace(/^[^A-Za-z0-9]+/, '')
+      .slice(0, 60) || 'source'
+  )
+}
