@@ -1,16 +1,25 @@
+import type { RejectReason } from './reject.ts'
+
 /** What became of the rows of one source: `read = rejected + filtered + duplicates + notDrawn + prompts`. */
 export interface SourceAccount {
   name: string
   read: number
   /** Rows that never became a prompt, by reason; each is listed in `rejects/<source>.jsonl`. */
-  rejected: Record<string, number>
+  rejected: Partial<Record<RejectReason, number>>
   filtered: Record<string, number>
+  /** Rows whose skeleton an earlier row has, of this source or another. */
   duplicates: number
   /** Rows that `limit`, `share`, `weight` or the target left out. */
   notDrawn: number
   prompts: number
+  /** Changes that rows went through without being lost, such as empty turns dropped, by kind. */
+  notes: Record<string, number>
+  /** Rows by the schema that they were read with. */
+  schemas: Record<string, number>
   /** The files that were read, in reading order. */
   files: { uri: string; bytes: number; rows: number }[]
+  /** Files that could not be read to their end and were left out as a whole; their rows count nowhere. */
+  skippedFiles: { uri: string; reason: string }[]
 }
 
 /** Made once by prepare and never recomputed: which prompts there are, and in which shard each is. */
@@ -25,6 +34,23 @@ export interface Plan {
   /** SHA-256 over all promptIds in shard order, a line each. */
   idsHash: string
   sources: SourceAccount[]
+}
+
+/** What the prepare stage reports: small enough for a workflow's history, whatever the size of the run. */
+export interface PlanSummary {
+  run: string
+  specHash: string
+  /** Key of plan.json in the store, and the SHA-256 of its bytes. */
+  planKey: string
+  planHash: string
+  prompts: number
+  shards: number
+  idsHash: string
+  read: number
+  rejected: number
+  filtered: number
+  duplicates: number
+  notDrawn: number
 }
 
 export interface ShardCut {

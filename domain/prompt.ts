@@ -26,6 +26,8 @@ export interface Provenance {
   split?: string
   license?: string
   category?: string
+  /** What the row's own `source` column said. */
+  origin?: string
 }
 
 /** A normalised conversation skeleton: system and user turns (and tool results), the assistant's to be written. */

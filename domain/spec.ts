@@ -79,6 +79,16 @@ const filtersSchema = z.strictObject({
   thinking: z.enum(['on', 'off']).optional(),
 })
 
+/** What to do with turns that datasets disagree about. */
+const turnPolicySchema = z.strictObject({
+  /** Results of tool calls that the source's assistant made. */
+  toolResults: z.enum(['keep', 'drop']).default('keep'),
+  /** A system turn after the first user turn. */
+  midSystem: z.enum(['keep', 'drop', 'reject']).default('keep'),
+  /** A user turn right after a user turn: answered each, or made one. */
+  consecutiveUsers: z.enum(['keep', 'merge']).default('keep'),
+})
+
 const sourceObject = z.strictObject({
   name: name.optional(),
   uri: z.union([uri, z.array(uri).min(1)]),
@@ -91,6 +101,7 @@ const sourceObject = z.strictObject({
   /** Relative weight when the blend has a `target`. */
   weight: z.number().gt(0).optional(),
   filters: filtersSchema.optional(),
+  turns: turnPolicySchema.prefault({}),
   sampling: partialSamplingSchema.optional(),
   thinking: thinkingSchema.optional(),
   onBadFile: z.enum(['fail', 'skip']).optional(),
@@ -138,6 +149,8 @@ export const specSchema = z.strictObject({
   /** Left out: the store that the workers were started with. */
   store: storeUri.optional(),
   seed: seed.default('longhaul'),
+  /** Prompts of the run; sources with a weight fill up what the others leave. Left out: all that the sources give. */
+  target: positive.optional(),
   /** `native`: SGLang's /tokenize and /generate, ids and all. `chat`: any OpenAI-compatible server. */
   mode: z.enum(['native', 'chat']).default('native'),
   /** Refuse engines that serve anything else. Left out: what the first engine serves. */
@@ -161,6 +174,7 @@ export const specSchema = z.strictObject({
 export type Spec = Omit<z.output<typeof specSchema>, 'sources'> & { sources: Source[] }
 export type Source = z.output<typeof sourceObject> & { name: string }
 export type Mapping = z.infer<typeof mappingSchema>
+export type TurnPolicy = z.output<typeof turnPolicySchema>
 export type Filters = z.infer<typeof filtersSchema>
 export type ThinkingChoice = z.infer<typeof thinkingSchema>
 export type DatasetOptions = z.infer<typeof datasetSchema>

@@ -1,0 +1,74 @@
+import type { Thinking } from '../../domain/prompt.ts'
+import { withTools } from '../../domain/skeleton.ts'
+import type { Source, Spec } from '../../domain/spec.ts'
+import { type Conversation, conversationReader } from '../../formats/conversation/read-conversation.ts'
+import type { Row } from '../../formats/conversation/row.ts'
+import { RowRejected } from '../../formats/row-rejected.ts'
+import { fateOf, id128, sha256Hex } from '../../shuffle/digest.ts'
+import type { SpillWriter } from '../../shuffle/spill-writer.ts'
+import { type ReductionNote, reduceToSkeleton } from './reduce-conversation.ts'
+import type { PieceCounts } from './scan-batch.ts'
+
+export interface RowPlace {
+  file: number
+  fileName: string
+  row: number
+}
+
+/** Makes a prompt of a row and spills it, or counts why not. Throws `RowRejected`. */
+export type PromptMaker = (row: Row, place: RowPlace, counts: PieceCounts, spills: SpillWriter) => void
+
+export function promptMaker(source: Source, spec: Spec): PromptMaker {
+  const readConversation = conversationReader({
+    mapping: source.mapping,
+    orderOptions: (question, options) => seededOrder(spec.seed, question, options),
+  })
+  const sourceJson = JSON.stringify(source.name)
+  const thinkingChoice = source.thinking ?? spec.thinking
+
+  return function makePrompt(row, place, counts, spills) {
+    const conversation = readConversation(row)
+    counts.schemas[conversation.schema] = (counts.schemas[conversation.schema] ?? 0) + 1
+    const note = (what: ReductionNote) => {
+      counts.notes[what] = (counts.notes[what] ?? 0) + 1
+    }
+    const skeleton = reduceToSkeleton(conversation.messages, source.turns, note)
+    const messagesJson = JSON.stringify(skeleton)
+    refuseUnfitText(messagesJson)
+    const { tools, templateKwargs } = conversation
+    const id = id128(tools ? withTools(messagesJson, tools) : messagesJson)
+    const fate = fateOf(spec.seed, id)
+    const thinking = thinkingOf(thinkingChoice, conversation, fate)
+    let line = `{"promptId":"${id}","source":${sourceJson},"messages":${messagesJson}`
+    if (tools) line += `,"tools":${JSON.stringify(tools)}`
+    if (templateKwargs) line += `,"templateKwargs":${JSON.stringify(templateKwargs)}`
+    if (thinking) line += `,"thinking":"${thinking}"`
+    line += `,"provenance":${provenanceJson(conversation, place)}}\n`
+    spills.add({ id, group: place.file, row: place.row, weight: 0 }, line, fate)
+  }
+}
+
+/**
+ * Texts that can't be carried byte for byte. JSON.stringify escapes both kinds, so a search in its result is enough;
+ * a backslash in the text is doubled there, which tells the escape from the same characters typed by someone.
+ */
+function refuseUnfitText(json: string): void {
+  if (json.includes('\\ud') && /(?<!\\)(?:\\\\)*\\ud[89a-f]/.test(json)) throw new RowRejected('lone_surrogate')
+  if (json.includes('\\u0000') && /(?<!\\)(?:\\\\)*\\u0000/.test(json)) throw new RowRejected('nul_character')
+}
+
+function provenanceJson({ id, split, license, category, origin }: Conversation, { fileName, row }: RowPlace): string {
+  return JSON.stringify({ file: fileName, row, id, split, license, category, origin })
+}
+
+function thinkingOf(choice: Spec['thinking'], conversation: Conversation, fate: string): Thinking | undefined {
+  if (choice === 'default') return conversation.thinking
+  if (typeof choice === 'string') return choice
+  // The third quarter of the fate: the first two decide about order and drawing.
+  return Number.parseInt(fate.slice(32, 44), 16) / 2 ** 48 < choice.onShare ? 'on' : 'off'
+}
+
+function seededOrder(seed: string, question: string, options: readonly string[]): string[] {
+  const keyed = options.map((option) => ({ option, key: sha256Hex(`${seed}\n${question}\n${option}`) }))
+  return keyed.sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0)).map(({ option }) => option)
+}

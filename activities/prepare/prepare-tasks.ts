@@ -1,0 +1,49 @@
+import type { Spec } from '../../domain/spec.ts'
+import type { DrawLimit } from '../../shuffle/draw.ts'
+import { type GatheredRows, gatherRows } from '../../shuffle/gather-rows.ts'
+import { type OrderedRange, orderRange } from '../../shuffle/order-rows.ts'
+import type { Spill } from '../../shuffle/spill-writer.ts'
+import { promptMaker } from './make-prompt.ts'
+import { type Piece, type ScannedBatch, scanBatch } from './scan-batch.ts'
+import type { PrepareSizes } from './sizes.ts'
+
+/** What every thread knows from its start. */
+export interface TaskContext {
+  readonly folder: string
+  readonly spec: Spec
+  readonly sizes: PrepareSizes
+}
+
+/** The CPU-heavy steps, each a pure function of its input and the scratch files that it names. */
+export interface PrepareTasks {
+  scan(input: { batch: number; pieces: Piece[] }): Promise<ScannedBatch>
+  order(input: {
+    spills: readonly Spill[]
+    fromStep: number
+    toStep: number
+    withoutGroups: readonly number[]
+  }): Promise<OrderedRange>
+  gather(input: {
+    spills: readonly Pick<Spill, 'name'>[]
+    range: string
+    firstPlace: number
+    places: number
+    limits: ReadonlyMap<number, DrawLimit>
+  }): Promise<GatheredRows>
+}
+
+export function prepareTasks({ folder, spec, sizes }: TaskContext): PrepareTasks {
+  const makers = spec.sources.map((source) => promptMaker(source, spec))
+  return {
+    scan: async ({ batch, pieces }) =>
+      scanBatch(batch, pieces, {
+        folder,
+        seed: spec.seed,
+        maxRowBytes: sizes.maxRowBytes,
+        spillBytes: sizes.spillBytes,
+        makers,
+      }),
+    order: async (input) => orderRange({ ...input, folder, dedupe: true, sliceBytes: sizes.sliceBytes }),
+    gather: async (input) => gatherRows({ ...input, folder }),
+  }
+}

@@ -1,0 +1,101 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { entryAt, entryBytes, sameId, sortedPositions } from './entry.ts'
+import { readExactly, withScratchFile } from './scratch-files.ts'
+import type { Spill } from './spill-writer.ts'
+
+/**
+ * A place in the final order, as `<name>.order` holds it: draw key (8 bytes), then u32s: spill, offset, length, group,
+ * row, weight.
+ */
+export const placeBytes = 32
+export const placeAt = { draw: 0, spill: 8, offset: 12, length: 16, group: 20, row: 24, weight: 28 } as const
+
+/** A part of the key space put into order. */
+export interface OrderedRange {
+  readonly name: string
+  readonly places: number
+  /** Rows that stay and rows that were duplicates, by group. */
+  readonly kept: Readonly<Record<number, number>>
+  readonly duplicates: Readonly<Record<number, number>>
+  /** Cuts of about `sliceBytes` of rows: how many places each has. */
+  readonly slices: readonly { readonly places: number; readonly bytes: number }[]
+}
+
+export interface OrderOptions {
+  readonly folder: string
+  readonly spills: readonly Spill[]
+  /** Steps of the key space: first, and the one after the last. */
+  readonly fromStep: number
+  readonly toStep: number
+  /** Groups whose rows do not count: files that turned out bad. */
+  readonly withoutGroups: readonly number[]
+  readonly dedupe: boolean
+  readonly sliceBytes: number
+}
+
+/** Sorts the entries of a part of the key space from all spills, leaves out duplicates, and writes the order to disk. */
+export function orderRange(options: OrderOptions): OrderedRange {
+  const { folder, fromStep, withoutGroups, dedupe, sliceBytes } = options
+  const { entries, spillOf } = loadEntries(options)
+  const view = new DataView(entries.buffer, entries.byteOffset, entries.byteLength)
+  const without = new Set(withoutGroups)
+  const kept: Record<number, number> = {}
+  const duplicates: Record<number, number> = {}
+  const slices: { places: number; bytes: number }[] = []
+  const order = Buffer.allocUnsafeSlow((entries.length / entryBytes) * placeBytes)
+  let places = 0
+  let slice = { places: 0, bytes: 0 }
+  let last = -1
+  for (const position of sortedPositions(entries)) {
+    const at = position * entryBytes
+    const group = view.getUint32(at + entryAt.group)
+    if (without.has(group)) continue
+    if (dedupe && last >= 0 && sameId(view, last, at)) {
+      duplicates[group] = (duplicates[group] ?? 0) + 1
+      continue
+    }
+    last = at
+    kept[group] = (kept[group] ?? 0) + 1
+    writePlace(order, places++, entries, at, spillOf[position] ?? 0)
+    const length = view.getUint32(at + entryAt.length)
+    if (slice.places > 0 && slice.bytes + length > sliceBytes) {
+      slices.push(slice)
+      slice = { places: 0, bytes: 0 }
+    }
+    slice.places++
+    slice.bytes += length
+  }
+  if (slice.places > 0) slices.push(slice)
+  const name = `order-${String(fromStep).padStart(4, '0')}`
+  writeFileSync(join(folder, `${name}.order`), order.subarray(0, places * placeBytes))
+  return { name, places, kept, duplicates, slices }
+}
+
+function loadEntries({ folder, spills, fromStep, toStep }: OrderOptions): { entries: Buffer; spillOf: Uint32Array } {
+  const counts = spills.map(({ steps }) => (steps[toStep] ?? 0) - (steps[fromStep] ?? 0))
+  const total = counts.reduce((sum, count) => sum + count, 0)
+  const entries = Buffer.allocUnsafeSlow(total * entryBytes)
+  const spillOf = new Uint32Array(total)
+  let loaded = 0
+  spills.forEach(({ name, steps }, n) => {
+    const count = counts[n] ?? 0
+    if (count === 0) return
+    const target = entries.subarray(loaded * entryBytes, (loaded + count) * entryBytes)
+    withScratchFile(join(folder, `${name}.index`), (file) =>
+      readExactly(file, target, (steps[fromStep] ?? 0) * entryBytes),
+    )
+    spillOf.fill(n, loaded, loaded + count)
+    loaded += count
+  })
+  return { entries, spillOf }
+}
+
+function writePlace(order: Buffer, place: number, entries: Buffer, at: number, spill: number): void {
+  const to = place * placeBytes
+  entries.copy(order, to + placeAt.draw, at + entryAt.draw, at + entryAt.draw + 8)
+  order.writeUInt32BE(spill, to + placeAt.spill)
+  entries.copy(order, to + placeAt.offset, at + entryAt.offset, at + entryAt.offset + 8)
+  entries.copy(order, to + placeAt.group, at + entryAt.group, at + entryAt.group + 8)
+  entries.copy(order, to + placeAt.weight, at + entryAt.weight, at + entryAt.weight + 4)
+}

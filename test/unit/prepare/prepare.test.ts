@@ -1,0 +1,102 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { createPrepareActivities } from '../../../activities/prepare/prepare-activities.ts'
+import { defaultSizes, type PrepareSizes } from '../../../activities/prepare/sizes.ts'
+import type { Plan } from '../../../domain/plan.ts'
+import type { Prompt } from '../../../domain/prompt.ts'
+import type { Reject } from '../../../domain/reject.ts'
+import { parseSpec } from '../../../domain/spec.ts'
+import { memoryStore } from './memory-store.ts'
+
+let folder: string
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'prepare-'))
+})
+afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+const row = (n: number) => JSON.stringify({ id: n, conversations: [{ from: 'human', value: `question ${n}` }] })
+
+function write(name: string, lines: string[]): string {
+  const path = join(folder, name)
+  writeFileSync(path, lines.map((line) => `${line}\n`).join(''))
+  return path
+}
+
+/** Prepares a run and reads back what it wrote. */
+async function prepared(options: Record<string, unknown>, sizes: Partial<PrepareSizes> = {}) {
+  const store = memoryStore()
+  const spec = parseSpec({ run: 'r', engines: 2, ...options })
+  await store.put('runs/r/spec.json', JSON.stringify({ spec, specHash: 'h', frozenAt: '' }))
+  const activities = createPrepareActivities({
+    openStore: () => store,
+    scratch: join(folder, 'scratch'),
+    threads: 2,
+    sizes: { ...defaultSizes, ...sizes },
+  })
+  const input = { run: 'r', store: store.uri, specHash: 'h' }
+  const summary = await activities.prepare(input)
+  const text = (key: string) => store.objects.get(`runs/r/${key}`)?.toString() ?? ''
+  const lines = <T>(key: string) =>
+    text(key)
+      .split('\n')
+      .filter(Boolean)
+      .map((line) => JSON.parse(line) as T)
+  const plan = JSON.parse(text('plan.json')) as Plan
+  const shards = plan.shardSizes.map((_, n) => lines<Prompt>(`prompts/${String(n).padStart(5, '0')}.jsonl`))
+  return {
+    store,
+    summary,
+    plan,
+    shards,
+    prompts: shards.flat(),
+    rejects: (source: string) => lines<Reject>(`rejects/${source}.jsonl`),
+    again: () => activities.prepare(input),
+  }
+}
+
+describe('preparing a run', () => {
+  it('turns rows of three schemas into prompts in shards, and lists what it could not read', async () => {
+    const a = write('a.jsonl', [...Array.from({ length: 30 }, (_, n) => row(n)), '{"broken', '{"id":1}'])
+    const b = write('b.jsonl', [
+      '{"messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"Hi"},{"role":"assistant","content":"x"},{"role":"user","content":"And?"}]}',
+    ])
+    const c = write('c.jsonl', ['{"prompt":"question 3"}', '{"prompt":"Why?"}'])
+    const { plan, shards, prompts, rejects, summary } = await prepared({ sources: [a, b, c], shardSize: 10 })
+    expect(plan.prompts).toBe(32)
+    expect(shards.map((shard) => shard.length)).toEqual(plan.shardSizes)
+    expect(new Set(prompts.map((prompt) => prompt.promptId)).size).toBe(32)
+    expect(plan.sources.map(({ read, prompts, duplicates }) => ({ read, prompts, duplicates }))).toEqual([
+      { read: 32, prompts: 30, duplicates: 0 },
+      { read: 1, prompts: 1, duplicates: 0 },
+      { read: 2, prompts: 1, duplicates: 1 },
+    ])
+    expect(rejects('a')).toMatchObject([
+      { file: 'a.jsonl', row: 31, reason: 'invalid_json' },
+      { file: 'a.jsonl', row: 32, reason: 'no_known_columns' },
+    ])
+    expect(prompts.find((prompt) => prompt.source === 'b')?.messages.map(({ role }) => role)).toEqual([
+      'system',
+      'user',
+      'user',
+    ])
+    expect(summary).toMatchObject({ prompts: 32, read: 35, rejected: 2, duplicates: 1 })
+  })
+
+  it('gives the same bytes whatever memory and threads it had', async () => {
+    const rows = Array.from({ length: 500 }, (_, n) => row(n % 450))
+    const sources = [{ uri: write('a.jsonl', rows), limit: 200 }, write('b.jsonl', rows.slice(100).concat(row(1000)))]
+    const small = { blockBytes: 1000, spillBytes: 3000, sliceBytes: 2000, rangeRows: 50 }
+    const [roomy, tight] = [await prepared({ sources }), await prepared({ sources }, small)]
+    expect([...tight.store.objects]).toEqual([...roomy.store.objects])
+    expect(roomy.plan.sources.map(({ prompts }) => prompts)).toEqual([200, 1])
+  })
+
+  it('makes a plan once', async () => {
+    const { summary, again, store } = await prepared({ sources: [write('a.jsonl', [row(1)])] })
+    const before = [...store.objects]
+    expect(await again()).toEqual(summary)
+    expect([...store.objects]).toEqual(before)
+  })
+})
