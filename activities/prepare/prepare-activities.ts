@@ -1,15 +1,16 @@
 import { createHash } from 'node:crypto'
 import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { ApplicationFailure } from '@temporalio/common'
 import type { Plan, PlanSummary } from '../../domain/plan.ts'
 import { runKeys } from '../../domain/run-keys.ts'
 import type { Spec } from '../../domain/spec.ts'
+import { ObjectNotFound } from '../../store/errors.ts'
+import { publish } from '../../store/publish.ts'
+import { readJson } from '../../store/read-object.ts'
 import type { ObjectStore, OpenStore } from '../../store/store.ts'
 import { type PrepareProgress, prepareRun } from './prepare-run.ts'
 import { prepareTasks } from './prepare-tasks.ts'
 import { defaultSizes, type PrepareSizes } from './sizes.ts'
-import { putOnce, readJson } from './write-once.ts'
 
 export interface PrepareDeps {
   readonly openStore: OpenStore
@@ -41,10 +42,9 @@ export function createPrepareActivities(deps: PrepareDeps) {
     async prepare({ run, store: storeUri, specHash }: PrepareInput): Promise<PlanSummary> {
       const store = deps.openStore(storeUri)
       const keys = runKeys(run)
-      const made = await readJson<Plan>(store, keys.plan)
+      const made = await readIfThere<Plan>(store, keys.plan)
       if (made?.specHash === specHash) return summaryOf(made, keys.plan)
       const frozen = await readJson<FrozenSpec>(store, keys.spec)
-      if (!frozen) throw ApplicationFailure.nonRetryable(`${storeUri}/${keys.spec} is missing`, 'SpecMissing')
       return await prepareInto(store, frozen.spec, specHash, deps)
     },
   }
@@ -62,17 +62,28 @@ async function prepareInto(store: ObjectStore, spec: Spec, specHash: string, dep
       tasks: prepareTasks({ folder, spec, sizes }),
       threads: deps.threads,
       output: {
-        putShard: (shard, lines) => putOnce(store, keys.prompts(shard), lines),
+        putShard: async (shard, lines) => {
+          await publish(store, keys.prompts(shard), lines)
+        },
         putRejects: async (source, lines) => {
-          await store.putStream(keys.rejects(source), lines)
+          await publish(store, keys.rejects(source), lines)
         },
       },
       onProgress: (progress) => deps.onProgress?.(progress),
     })
-    await putOnce(store, keys.plan, planText(plan))
+    await publish(store, keys.plan, planText(plan))
     return summaryOf(plan, keys.plan)
   } finally {
     await rm(folder, { recursive: true, force: true })
+  }
+}
+
+async function readIfThere<T>(store: ObjectStore, key: string): Promise<T | undefined> {
+  try {
+    return await readJson<T>(store, key)
+  } catch (error) {
+    if (error instanceof ObjectNotFound) return undefined
+    throw error
   }
 }
 

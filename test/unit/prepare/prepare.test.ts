@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -8,7 +8,7 @@ import type { Plan } from '../../../domain/plan.ts'
 import type { Prompt } from '../../../domain/prompt.ts'
 import type { Reject } from '../../../domain/reject.ts'
 import { parseSpec } from '../../../domain/spec.ts'
-import { memoryStore } from './memory-store.ts'
+import { createOpenStore } from '../../../store/open-store.ts'
 
 let folder: string
 beforeEach(() => {
@@ -24,34 +24,43 @@ function write(name: string, lines: string[]): string {
   return path
 }
 
-/** Prepares a run and reads back what it wrote. */
+let stores = 0
+
+/** Prepares a run in a new store and reads back what it wrote. */
 async function prepared(options: Record<string, unknown>, sizes: Partial<PrepareSizes> = {}) {
-  const store = memoryStore()
+  const root = join(folder, `store-${stores++}`)
+  const runFolder = join(root, 'runs/r')
+  mkdirSync(runFolder, { recursive: true })
   const spec = parseSpec({ run: 'r', engines: 2, ...options })
-  await store.put('runs/r/spec.json', JSON.stringify({ spec, specHash: 'h', frozenAt: '' }))
+  writeFileSync(join(runFolder, 'spec.json'), JSON.stringify({ spec, specHash: 'h', frozenAt: '' }))
   const activities = createPrepareActivities({
-    openStore: () => store,
+    openStore: createOpenStore(),
     scratch: join(folder, 'scratch'),
     threads: 2,
     sizes: { ...defaultSizes, ...sizes },
   })
-  const input = { run: 'r', store: store.uri, specHash: 'h' }
+  const input = { run: 'r', store: `file://${root}`, specHash: 'h' }
   const summary = await activities.prepare(input)
-  const text = (key: string) => store.objects.get(`runs/r/${key}`)?.toString() ?? ''
-  const lines = <T>(key: string) =>
-    text(key)
+  const files = () =>
+    readdirSync(runFolder, { recursive: true, encoding: 'utf8' })
+      .sort()
+      .filter((name) => statSync(join(runFolder, name)).isFile())
+      .map((name) => [name, readFileSync(join(runFolder, name), 'utf8')] as const)
+  const texts = new Map(files())
+  const lines = <T>(name: string) =>
+    (texts.get(name) ?? '')
       .split('\n')
       .filter(Boolean)
       .map((line) => JSON.parse(line) as T)
-  const plan = JSON.parse(text('plan.json')) as Plan
+  const plan = JSON.parse(texts.get('plan.json') ?? '') as Plan
   const shards = plan.shardSizes.map((_, n) => lines<Prompt>(`prompts/${String(n).padStart(5, '0')}.jsonl`))
   return {
-    store,
     summary,
     plan,
     shards,
     prompts: shards.flat(),
     rejects: (source: string) => lines<Reject>(`rejects/${source}.jsonl`),
+    files,
     again: () => activities.prepare(input),
   }
 }
@@ -89,14 +98,14 @@ describe('preparing a run', () => {
     const sources = [{ uri: write('a.jsonl', rows), limit: 200 }, write('b.jsonl', rows.slice(100).concat(row(1000)))]
     const small = { blockBytes: 1000, spillBytes: 3000, sliceBytes: 2000, rangeRows: 50 }
     const [roomy, tight] = [await prepared({ sources }), await prepared({ sources }, small)]
-    expect([...tight.store.objects]).toEqual([...roomy.store.objects])
+    expect(tight.files()).toEqual(roomy.files())
     expect(roomy.plan.sources.map(({ prompts }) => prompts)).toEqual([200, 1])
   })
 
   it('makes a plan once', async () => {
-    const { summary, again, store } = await prepared({ sources: [write('a.jsonl', [row(1)])] })
-    const before = [...store.objects]
+    const { summary, again, files } = await prepared({ sources: [write('a.jsonl', [row(1)])] })
+    const before = files()
     expect(await again()).toEqual(summary)
-    expect([...store.objects]).toEqual(before)
+    expect(files()).toEqual(before)
   })
 })
