@@ -30,6 +30,8 @@ export interface ShardCommit extends TokenTotals {
   truncated: number
   /** Failures by reason. */
   reasons: Record<string, number>
+  /** Samples and failures by source. */
+  sources: { samples: Record<string, number>; failures: Record<string, number> }
   sampleObjects: CommittedObject[]
   failureObjects: CommittedObject[]
   committedAt: string
@@ -48,7 +50,7 @@ export interface RunManifest extends TokenTotals {
   truncated: number
   reasons: Record<string, number>
   /** Samples and failures by source. */
-  sources: Record<string, { prompts: number; samples: number; failures: number }>
+  sources: { samples: Record<string, number>; failures: Record<string, number> }
   promptObjects: CommittedObject[]
   sampleObjects: CommittedObject[]
   failureObjects: CommittedObject[]

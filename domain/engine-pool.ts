@@ -1,3 +1,4 @@
+import { type EngineIdentity, identityDifference, mostFrequentIdentity } from './engine-identity.ts'
 import { addShard, countShards, hasShard, type ShardRanges } from './shard-ranges.ts'
 
 /**
@@ -19,12 +20,6 @@ export type EngineState =
   | 'refused'
   /** Gets no new work; what it started may end. */
   | 'draining'
-
-/** What an engine serves; all engines of a run must serve the same. */
-export interface EngineIdentity {
-  model: string
-  weightVersion: string
-}
 
 export interface PooledEngine {
   queue: string
@@ -240,23 +235,23 @@ export function probeEnded(pool: Pool, queue: string, result: ProbeResult, now: 
 }
 
 /**
- * Settles what the run's engines serve, once the first round of probes is over: what the spec wants, or else what most of
- * them serve. Engines that serve something else are refused.
+ * Settles what the run's engines serve, once the first round of probes is over: what most of them serve, of those with the
+ * model that the spec wants. Engines that serve something else are refused.
  */
 export function settleIdentity(pool: Pool, wantedModel: string | undefined, now: number): void {
-  const ready = pool.engines.filter((engine) => engine.state === 'ready' && engine.identity)
-  if (!pool.identity) {
-    const isFirstRoundOver = pool.engines.every((engine) => engine.state !== 'unknown')
-    const candidates = ready
-      .flatMap((engine) => engine.identity ?? [])
-      .filter(({ model }) => !wantedModel || model === wantedModel)
-    if (!isFirstRoundOver || candidates.length === 0) {
-      if (wantedModel) refuseOthers(pool, ready, { model: wantedModel, weightVersion: undefined }, now)
-      return
-    }
-    pool.identity = mostFrequent(candidates)
+  const isFirstRoundOver = pool.engines.every((engine) => engine.state !== 'unknown')
+  const ready = pool.engines.filter((engine) => engine.state === 'ready')
+  const candidates = ready
+    .flatMap((engine) => engine.identity ?? [])
+    .filter(({ model }) => !wantedModel || model === wantedModel)
+  if (!pool.identity && isFirstRoundOver) {
+    const settled = mostFrequentIdentity(candidates)
+    if (settled) pool.identity = settled
   }
-  refuseOthers(pool, ready, pool.identity, now)
+  for (const engine of ready) {
+    const difference = refusalOf(engine, pool.identity, wantedModel)
+    if (difference) setState(engine, 'refused', now, difference, now + probeBackOff(pool, engine))
+  }
 }
 
 /** No engine gets new work from here on, or work goes on. */
@@ -387,29 +382,14 @@ function probeBackOff(pool: Pool, engine: PooledEngine): number {
   return probeBackOffMs[Math.min(engine.failedProbes, probeBackOffMs.length - 1)] ?? 0
 }
 
-function refuseOthers(
-  pool: Pool,
-  engines: PooledEngine[],
-  wanted: { model: string; weightVersion: string | undefined },
-  now: number,
-): void {
-  for (const engine of engines) {
-    if (!engine.identity) continue
-    const { model, weightVersion } = engine.identity
-    if (model === wanted.model && (wanted.weightVersion === undefined || weightVersion === wanted.weightVersion))
-      continue
-    const theirs =
-      wanted.weightVersion === undefined ? wanted.model : `${wanted.model} (weights ${wanted.weightVersion})`
-    const why = `it serves ${model} (weights ${weightVersion}), the run's engines serve ${theirs}`
-    setState(engine, 'refused', now, why, now + probeBackOff(pool, engine))
-  }
-}
-
-function mostFrequent(identities: EngineIdentity[]): EngineIdentity {
-  const count = (wanted: EngineIdentity) =>
-    identities.filter(({ model, weightVersion }) => model === wanted.model && weightVersion === wanted.weightVersion)
-      .length
-  return identities.reduce((best, identity) => (count(identity) > count(best) ? identity : best))
+function refusalOf(
+  engine: PooledEngine,
+  runs: EngineIdentity | undefined,
+  wantedModel: string | undefined,
+): string | undefined {
+  if (runs) return identityDifference(engine.identity, runs)
+  if (!wantedModel || engine.identity?.model === wantedModel) return undefined
+  return `it serves ${engine.identity?.model}, the spec wants ${wantedModel}`
 }
 
 function newEngine(queue: string, now: number): PooledEngine {

@@ -51,6 +51,8 @@ export interface TurnReply {
   toolCalls?: unknown[]
   finishReason: FinishReason
   usage: Usage
+  /** Of the weights that wrote it; undefined where the server does not say. */
+  weightVersion?: string
 }
 
 /** An attempt gave no sample; the symptom says how. */

@@ -23,7 +23,8 @@ export class NoReply extends Error {
 export interface RequestOptions {
   /** The request is given up after this long. */
   deadlineMs: number
-  signal?: AbortSignal
+  /** Each of them ends the request. A list, since `AbortSignal.any` holds on to its results on Node 20. */
+  signals?: readonly AbortSignal[]
 }
 
 export interface EngineHttpOptions {
@@ -78,14 +79,15 @@ export class EngineHttp {
     method: 'GET' | 'POST',
     path: string,
     body: string | undefined,
-    { deadlineMs, signal }: RequestOptions,
+    { deadlineMs, signals = [] }: RequestOptions,
   ): Promise<HttpReply> {
     const deadline = new AbortController()
     const timer = setTimeout(() => deadline.abort(), deadlineMs)
     const onCancel = () => deadline.abort()
-    signal?.addEventListener('abort', onCancel, { once: true })
+    for (const signal of signals) signal.addEventListener('abort', onCancel, { once: true })
+    const isCancelled = () => signals.some((signal) => signal.aborted)
     try {
-      if (signal?.aborted) deadline.abort()
+      if (isCancelled()) deadline.abort()
       const reply = await pool.request({
         method,
         path: this.#basePath + path,
@@ -100,10 +102,10 @@ export class EngineHttp {
         body: await reply.body.text(),
       }
     } catch (error) {
-      throw new NoReply(codeOf(error, signal, deadline.signal), path, { cause: error })
+      throw new NoReply(codeOf(error, isCancelled(), deadline.signal.aborted), path, { cause: error })
     } finally {
       clearTimeout(timer)
-      signal?.removeEventListener('abort', onCancel)
+      for (const signal of signals) signal.removeEventListener('abort', onCancel)
     }
   }
 }
@@ -122,9 +124,9 @@ function newPool(origin: string, connections: number): Pool {
   })
 }
 
-function codeOf(error: unknown, cancelled: AbortSignal | undefined, deadline: AbortSignal): string {
-  if (cancelled?.aborted) return 'CANCELLED'
-  if (deadline.aborted) return 'DEADLINE'
+function codeOf(error: unknown, isCancelled: boolean, isOverdue: boolean): string {
+  if (isCancelled) return 'CANCELLED'
+  if (isOverdue) return 'DEADLINE'
   const { code } = error as { code?: unknown }
   return typeof code === 'string' ? code : 'UNKNOWN'
 }

@@ -139,6 +139,7 @@ export class NativeClient implements EngineClient {
       content,
       ...(reasoning !== undefined && { reasoning }),
       finishReason: meta_info.finish_reason.type,
+      ...(meta_info.weight_version && { weightVersion: meta_info.weight_version }),
       usage: {
         promptTokens: meta_info.prompt_tokens ?? promptIds.length,
         completionTokens: meta_info.completion_tokens,
@@ -199,6 +200,7 @@ interface GenerateReply {
     prompt_tokens?: number
     cached_tokens?: number
     reasoning_tokens?: number
+    weight_version?: string
   }
 }
 

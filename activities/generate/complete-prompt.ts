@@ -148,10 +148,10 @@ async function attempt(question: TurnQuestion, sampling: Sampling, rid: string, 
       },
       {
         deadlineMs: settings.deadlineMs(sampling.maxNewTokens),
-        signal: AbortSignal.any([cancelled, engine.hangSignal()]),
+        signals: [cancelled, engine.hangSignal()],
       },
     )
-    return judge(reply, settings, sampling !== settings.sampling)
+    return judge(reply, context, sampling !== settings.sampling)
   } catch (error) {
     if (error instanceof AttemptFailed) return { kind: 'symptom', symptom: error.symptom }
     if (error instanceof NoReply) return { kind: 'symptom', symptom: { code: error.code, said: error.message } }
@@ -160,7 +160,11 @@ async function attempt(question: TurnQuestion, sampling: Sampling, rid: string, 
 }
 
 /** Holds a valid reply against what the spec wants of answers. */
-function judge(reply: TurnReply, { truncation }: AskSettings, isExtended: boolean): Answer {
+function judge(reply: TurnReply, { engine, settings }: AskContext, isExtended: boolean): Answer {
+  const { truncation } = settings
+  if (reply.weightVersion !== undefined && reply.weightVersion !== engine.weightVersion) {
+    return objection('wrongModel', `written by weights ${reply.weightVersion}, not ${engine.weightVersion}`)
+  }
   if (endsInLoop(reply.text)) return objection('degenerate', 'the answer ends in an endless loop')
   if (reply.finishReason !== 'length' || truncation === 'keep') return { kind: 'reply', reply }
   if (truncation === 'fail') return objection('truncated', `cut after ${reply.usage.completionTokens} tokens`)

@@ -120,12 +120,23 @@ export async function* readJournal(file: string): AsyncGenerator<JournalEntry> {
   }
 }
 
-/** The JSON of an entry. */
-export async function readEntry(entry: JournalEntry, handle: FileHandle): Promise<Buffer> {
-  const buffer = Buffer.allocUnsafe(entry.bytes)
-  const { bytesRead } = await handle.read(buffer, 0, entry.bytes, entry.start)
-  if (bytesRead !== entry.bytes) throw new Error(`${entry.file}: the row of prompt ${entry.promptId} is cut short`)
-  return buffer
+/** Entries with their JSON, in the order given; each file is opened once. */
+export async function* readEntries(
+  entries: Iterable<JournalEntry>,
+): AsyncGenerator<{ entry: JournalEntry; json: Buffer }> {
+  const handles = new Map<string, FileHandle>()
+  try {
+    for (const entry of entries) {
+      const handle = handles.get(entry.file) ?? (await open(entry.file))
+      handles.set(entry.file, handle)
+      const json = Buffer.allocUnsafe(entry.bytes)
+      const { bytesRead } = await handle.read(json, 0, entry.bytes, entry.start)
+      if (bytesRead !== entry.bytes) throw new Error(`${entry.file}: the row of prompt ${entry.promptId} is cut short`)
+      yield { entry, json }
+    }
+  } finally {
+    for (const handle of handles.values()) await handle.close()
+  }
 }
 
 function encodeRow({ kind, inputTokens, outputTokens, isTruncated, json }: JournalRow): string {

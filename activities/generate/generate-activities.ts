@@ -1,0 +1,97 @@
+import { activityInfo, ApplicationFailure, Context, cancellationSignal, heartbeat } from '@temporalio/activity'
+import { failureTypes, type ShardDispatch, type ShardTotals, signals } from '../../domain/dispatch.ts'
+import type { ProbeResult } from '../../domain/engine-pool.ts'
+import type { OpenStore } from '../../store/store.ts'
+import { ShardIncomplete, uploadShard } from '../upload/upload-shard.ts'
+import { EngineRefused } from './complete-prompt.ts'
+import { EngineLost } from './engine-gate.ts'
+import type { EngineRuntime } from './engine-runtime.ts'
+import type { EngineTimings } from './engine-timings.ts'
+import { generateShard } from './generate-shard.ts'
+import type { LiveReport } from './live-report.ts'
+import type { ShardCounts } from './shard-runner.ts'
+
+export interface GenerateDeps {
+  runtime: EngineRuntime
+  live: LiveReport
+  openStore: OpenStore
+  scratch: string
+  timings: EngineTimings
+  log: (message: string, facts?: Record<string, unknown>) => void
+}
+
+/** Activities of an engine worker. `generateShard` is polled on the engine's queue, the others on its side queue. */
+export type GenerateActivities = ReturnType<typeof createGenerateActivities>['lane'] &
+  ReturnType<typeof createGenerateActivities>['side']
+
+export function createGenerateActivities(deps: GenerateDeps) {
+  const { runtime, live, openStore, scratch } = deps
+
+  return {
+    lane: {
+      async generateShard(dispatch: ShardDispatch): Promise<ShardCounts> {
+        const { ref, shard, epoch, scheduler } = dispatch
+        const tellExhausted = () => {
+          const told = Context.current().client.workflow.getHandle(scheduler).signal(signals.shardExhausted, { shard, epoch })
+          // Only a lane is freed later when this gets lost: the end of the shard frees it as well.
+          told.catch((error) => deps.log('scheduler not told', { shard, error: String(error) }))
+        }
+        const beat = setInterval(() => heartbeat(), dispatch.timings.heartbeatMs / 3)
+        try {
+          return await generateShard(dispatch, {
+            runtime,
+            store: openStore(ref.store),
+            scratch,
+            timings: deps.timings,
+            cancelled: cancellationSignal(),
+            onExhausted: Context.current().runInContext?.(tellExhausted) ?? tellExhausted,
+            onStart: (standing) => void live.follow(ref.run, ref.store, shard, standing),
+            log: deps.log,
+          })
+        } catch (error) {
+          throw forWorkflow(error)
+        } finally {
+          clearInterval(beat)
+        }
+      },
+    },
+    side: {
+      /** Asks how the engine is and what it serves. */
+      async probeEngine(): Promise<ProbeResult> {
+        return await runtime.probe()
+      },
+
+      /** Starts no further prompt of a run's shards, or of one; what is in flight may end. */
+      async releaseShards({ run, shard }: { run: string; shard?: number }): Promise<void> {
+        runtime.release(run, shard)
+      },
+
+      async uploadShard(dispatch: ShardDispatch): Promise<ShardTotals> {
+        const { ref, shard } = dispatch
+        const beat = setInterval(() => heartbeat(), dispatch.timings.heartbeatMs / 3)
+        try {
+          const { samples, failures, inputTokens, outputTokens } = await uploadShard(dispatch, {
+            store: openStore(ref.store),
+            scratch,
+            now: Date.now,
+          })
+          await live.forget(ref.run, ref.store, shard)
+          return { samples, failures, inputTokens, outputTokens }
+        } catch (error) {
+          throw forWorkflow(error)
+        } finally {
+          clearInterval(beat)
+        }
+      },
+    },
+  }
+}
+
+/** Gives errors that the workflow acts on a type of their own; the rest are retried or reported as they are. */
+function forWorkflow(error: unknown): unknown {
+  const typed = (type: string) => ApplicationFailure.create({ message: (error as Error).message, type, nonRetryable: true, cause: error as Error })
+  if (error instanceof EngineLost) return typed(failureTypes.engineLost)
+  if (error instanceof EngineRefused) return typed(failureTypes.engineRefused)
+  if (error instanceof ShardIncomplete) return typed(failureTypes.shardIncomplete)
+  return error
+}

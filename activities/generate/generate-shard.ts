@@ -1,0 +1,134 @@
+import { randomUUID } from 'node:crypto'
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { ShardDispatch } from '../../domain/dispatch.ts'
+import { identityDifference } from '../../domain/engine-identity.ts'
+import { settingsFor } from '../../domain/generation.ts'
+import type { ShardLive } from '../../domain/live.ts'
+import type { Prompt } from '../../domain/prompt.ts'
+import { runKeys, shardName } from '../../domain/run-keys.ts'
+import type { Spec } from '../../domain/spec.ts'
+import { readLines } from '../../store/read-lines.ts'
+import type { ObjectStore } from '../../store/store.ts'
+import { readRunRecord } from '../run-record.ts'
+import { CheckpointWriter, restoreCheckpoints } from './checkpoints.ts'
+import { type AskSettings, completePrompt, EngineRefused } from './complete-prompt.ts'
+import type { EngineRuntime } from './engine-runtime.ts'
+import type { EngineTimings } from './engine-timings.ts'
+import { Journal } from './journal.ts'
+import { type ShardCounts, ShardRunner } from './shard-runner.ts'
+import { readShardState, type ShardState, shardFolder, sumOutcomes } from './shard-state.ts'
+
+export interface GenerateShardDeps {
+  runtime: EngineRuntime
+  store: ObjectStore
+  /** Folder on the host's scratch disk, shared by the engine workers of the host. */
+  scratch: string
+  timings: EngineTimings
+  /** The shard was taken away: give up what is in flight. */
+  cancelled: AbortSignal
+  /** Told at once when the last prompt has been started. */
+  onExhausted: () => void
+  /** Called when prompts begin to be asked, with a function that tells how the whole shard stands. */
+  onStart: (standing: () => ShardLive) => void
+  log: (message: string, facts?: Record<string, unknown>) => void
+}
+
+/**
+ * Asks an engine for the prompts of a shard that have no outcome yet, on this host or in the store, and journals each.
+ * Rejects with `EngineLost`, `EngineRefused` or `Cancelled`; what was finished until then stays journaled.
+ */
+export async function generateShard(dispatch: ShardDispatch, deps: GenerateShardDeps): Promise<ShardCounts> {
+  const { ref, shard, epoch } = dispatch
+  const { store, runtime, scratch } = deps
+  const keys = runKeys(ref.run)
+  const { spec } = await readRunRecord(store, ref)
+  await ensureServes(runtime, dispatch)
+
+  const folder = shardFolder(scratch, ref.run, shardName(shard))
+  await mkdir(folder, { recursive: true })
+  await restoreCheckpoints(store, keys.checkpoints(shard), folder)
+  const { outcomes, attempts } = await readShardState(folder)
+  const unfinished = (await readPrompts(store, keys.prompts(shard))).filter((prompt) => !outcomes.has(prompt.promptId))
+
+  const journal = await Journal.create(join(folder, `e${epoch}-${randomUUID().slice(0, 8)}.journal`))
+  const checkpoints = new CheckpointWriter(store, keys.checkpoints(shard), journal)
+  const engine = runtime.asked()
+  const runner = new ShardRunner({
+    unfinished,
+    order: shard,
+    permits: runtime.permits,
+    journal,
+    onExhausted: deps.onExhausted,
+    ask: (prompt) =>
+      completePrompt(prompt, {
+        engine,
+        settings: askSettings(prompt, spec, deps.timings),
+        earlier: attempts.get(prompt.promptId) ?? [],
+        canDefer: dispatch.canDefer,
+        cancelled: deps.cancelled,
+        newRid: () => randomUUID().replaceAll('-', ''),
+        now: Date.now,
+        random: Math.random,
+        onFailedAttempt: (attempt) => deps.log('attempt failed', { ...attempt, promptId: prompt.promptId, shard }),
+      }),
+  })
+  const active = { run: ref.run, shard, epoch, runner }
+  const onCancel = () => runner.release()
+  const checkpointTimer = setInterval(() => void saveCheckpoint(checkpoints, deps), deps.timings.checkpointMs)
+  deps.cancelled.addEventListener('abort', onCancel, { once: true })
+  runtime.shards.add(active)
+  try {
+    deps.onStart(() => standing(dispatch, outcomes, runner.counts))
+    return await runner.run()
+  } finally {
+    runtime.shards.delete(active)
+    clearInterval(checkpointTimer)
+    deps.cancelled.removeEventListener('abort', onCancel)
+    await journal.close()
+  }
+}
+
+/** Waits until the engine is well, and refuses it when it does not serve what the run's engines serve. */
+async function ensureServes(runtime: EngineRuntime, { identity }: ShardDispatch): Promise<void> {
+  if (!runtime.gate.isOpen) await runtime.probe()
+  if (!runtime.gate.isOpen) runtime.gate.park(runtime.gate.why)
+  await runtime.gate.whenWell()
+  const difference = identityDifference(runtime.identity, identity)
+  if (difference) throw new EngineRefused(difference)
+}
+
+function standing({ shard, epoch }: ShardDispatch, earlier: ShardState['outcomes'], counts: ShardCounts): ShardLive {
+  const live = { shard, epoch, ...sumOutcomes(earlier) }
+  return {
+    ...live,
+    samples: live.samples + counts.samples,
+    failures: live.failures + counts.failures,
+    inputTokens: live.inputTokens + counts.inputTokens,
+    outputTokens: live.outputTokens + counts.outputTokens,
+  }
+}
+
+async function readPrompts(store: ObjectStore, key: string): Promise<Prompt[]> {
+  const prompts: Prompt[] = []
+  for await (const line of readLines(store, key)) prompts.push(JSON.parse(line))
+  return prompts
+}
+
+function askSettings(prompt: Prompt, spec: Spec, { queueMs, perTokenMs }: EngineTimings): AskSettings {
+  return {
+    ...settingsFor(prompt, spec),
+    truncation: spec.truncation,
+    attempts: spec.attempts,
+    deadlineMs: (maxNewTokens) => queueMs + maxNewTokens * perTokenMs,
+  }
+}
+
+/** A store that is down costs nothing but the takeover by another host: the journal has every row. */
+async function saveCheckpoint(checkpoints: CheckpointWriter, { log }: GenerateShardDeps): Promise<void> {
+  try {
+    await checkpoints.save()
+  } catch (error) {
+    log('checkpoint not saved; the next one will have its rows', { error: String(error) })
+  }
+}

@@ -1,0 +1,139 @@
+import { rm } from 'node:fs/promises'
+import type { CommittedObject, ShardCommit } from '../../domain/commit.ts'
+import type { ShardDispatch } from '../../domain/dispatch.ts'
+import type { Prompt } from '../../domain/prompt.ts'
+import { runKeys, shardName } from '../../domain/run-keys.ts'
+import type { Failure } from '../../domain/sample.ts'
+import { PreconditionFailed, WriteOnceConflict } from '../../store/errors.ts'
+import { publish } from '../../store/publish.ts'
+import { putJson } from '../../store/put-json.ts'
+import { readLines } from '../../store/read-lines.ts'
+import { readJson } from '../../store/read-object.ts'
+import type { ObjectStore } from '../../store/store.ts'
+import { type JournalEntry, readEntries } from '../generate/journal.ts'
+import { readShardState, shardFolder } from '../generate/shard-state.ts'
+import { readRunRecord } from '../run-record.ts'
+import { placeSamples } from './sample-objects.ts'
+
+/** Not every prompt of the shard has an outcome on this host: it can't be committed. */
+export class ShardIncomplete extends Error {
+  override readonly name = 'ShardIncomplete'
+  constructor(shard: number, unfinished: number) {
+    super(`shard ${shardName(shard)} has ${unfinished} prompts without an outcome on this host`)
+  }
+}
+
+export interface UploadDeps {
+  store: ObjectStore
+  scratch: string
+  now: () => number
+}
+
+/**
+ * Uploads what a shard's journals hold and commits it: samples, then failures, then the commit record, each write-once. A
+ * shard that is committed already is left as it is. Throws `ShardIncomplete`.
+ */
+export async function uploadShard(dispatch: ShardDispatch, deps: UploadDeps): Promise<ShardCommit> {
+  const { ref, shard } = dispatch
+  const { store, scratch } = deps
+  const keys = runKeys(ref.run)
+  const commit = (await readCommit(store, keys.commit(shard))) ?? (await placeCommit(store, await placeOutcomes(dispatch, deps)))
+  await rm(shardFolder(scratch, ref.run, shardName(shard)), { recursive: true, force: true })
+  for await (const checkpoint of store.list(keys.checkpoints(shard))) await store.delete(checkpoint.key)
+  return commit
+}
+
+/** Uploads samples and failures; returns the record that is to vouch for them. */
+async function placeOutcomes({ ref, shard, epoch }: ShardDispatch, { store, scratch, now }: UploadDeps): Promise<ShardCommit> {
+  const keys = runKeys(ref.run)
+  const folder = shardFolder(scratch, ref.run, shardName(shard))
+  const part = `.e${epoch}`
+  const { spec } = await readRunRecord(store, ref)
+  const prompts = await readPrompts(store, keys.prompts(shard))
+  const { outcomes } = await readShardState(folder)
+  const entries = prompts.flatMap(({ promptId }) => outcomes.get(promptId) ?? [])
+  if (entries.length < prompts.length) throw new ShardIncomplete(shard, prompts.length - entries.length)
+
+  const keyFor = (suffix?: string) => keys.samples(shard, suffix)
+  const successes = entries.filter((entry) => entry.kind === 'S')
+  const samples = await placeSamples(successes, { store, keyFor, part, folder, verify: spec.verify })
+  const sampled = new Set(samples.facts.map((fact) => fact.promptId))
+  const failures = await readFailures(entries.filter((entry) => !sampled.has(entry.promptId)))
+  return {
+    run: ref.run,
+    shard,
+    epoch,
+    prompts: prompts.length,
+    samples: sampled.size,
+    failures: failures.length,
+    truncated: samples.facts.filter((fact) => fact.isTruncated).length,
+    reasons: countBy(failures, ({ reason }) => reason),
+    sources: {
+      samples: countBy(prompts.filter(({ promptId }) => sampled.has(promptId)), ({ source }) => source),
+      failures: countBy(failures, ({ source }) => source),
+    },
+    inputTokens: sum(samples.facts.map((fact) => fact.inputTokens)),
+    outputTokens: sum(samples.facts.map((fact) => fact.outputTokens)),
+    sampleObjects: samples.objects,
+    failureObjects: await placeFailures(store, failures, [keys.failures(shard), keys.failures(shard, part)]),
+    committedAt: new Date(now()).toISOString(),
+  }
+}
+
+/** Failures of another dispatch that lie under the first key are left there; the commit record names those that count. */
+async function placeFailures(store: ObjectStore, failures: Failure[], [key, otherKey]: [string, string]): Promise<CommittedObject[]> {
+  if (failures.length === 0) return []
+  const body = failures.map((failure) => `${JSON.stringify(failure)}\n`).join('')
+  const place = async (at: string): Promise<CommittedObject> => {
+    const { info, sha256 } = await publish(store, at, body, { contentType: 'application/jsonl' })
+    return { key: at, rows: failures.length, bytes: info.bytes, sha256 }
+  }
+  try {
+    return [await place(key)]
+  } catch (error) {
+    if (!(error instanceof WriteOnceConflict)) throw error
+    return [await place(otherKey)]
+  }
+}
+
+/** The first record wins: a dispatch that comes later takes over what the earlier one committed. */
+async function placeCommit(store: ObjectStore, commit: ShardCommit): Promise<ShardCommit> {
+  const key = runKeys(commit.run).commit(commit.shard)
+  try {
+    await putJson(store, key, commit, { onlyIf: 'absent' })
+    return commit
+  } catch (error) {
+    const winner = error instanceof PreconditionFailed && (await readCommit(store, key))
+    if (!winner) throw error
+    return winner
+  }
+}
+
+async function readCommit(store: ObjectStore, key: string): Promise<ShardCommit | undefined> {
+  return (await store.head(key)) && (await readJson<ShardCommit>(store, key))
+}
+
+async function readPrompts(store: ObjectStore, key: string): Promise<Pick<Prompt, 'promptId' | 'source'>[]> {
+  const prompts: Pick<Prompt, 'promptId' | 'source'>[] = []
+  for await (const line of readLines(store, key)) {
+    const { promptId, source } = JSON.parse(line) as Prompt
+    prompts.push({ promptId, source })
+  }
+  return prompts
+}
+
+async function readFailures(entries: JournalEntry[]): Promise<Failure[]> {
+  const failures: Failure[] = []
+  for await (const { json } of readEntries(entries)) failures.push(JSON.parse(json.toString()))
+  return failures
+}
+
+function countBy<Item>(items: Item[], keyOf: (item: Item) => string): Record<string, number> {
+  const counts: Record<string, number> = {}
+  for (const item of items) counts[keyOf(item)] = (counts[keyOf(item)] ?? 0) + 1
+  return counts
+}
+
+function sum(numbers: number[]): number {
+  return numbers.reduce((total, number) => total + number, 0)
+}

@@ -1,0 +1,92 @@
+import type { EngineIdentity } from './engine-identity.ts'
+import type { ShardOutcome } from './engine-pool.ts'
+
+/** What a run is known by inside the workflows: a few short strings, however long the spec is. */
+export interface RunRef {
+  run: string
+  /** URI of the store that the run lives in. */
+  store: string
+  /** Hash of the frozen spec: activities refuse to work for another one. */
+  specHash: string
+}
+
+/** The times that the workflows of a run go by, in milliseconds. */
+export interface DispatchTimings {
+  /** An engine worker that has not been heard of for so long is dead. */
+  heartbeatMs: number
+  /** A shard that no worker has taken for so long goes to another engine. */
+  scheduleToStartMs: number
+  /** Waits before the nth probe in a row of an engine. */
+  probeBackOffMs: number[]
+  /** Waits before the nth dispatch of a shard that failed. */
+  retryBackOffMs: number[]
+  /** How often the scheduler looks for shards whose report never came. */
+  reconcileMs: number
+}
+
+/** Input of a shard's workflow and of its activities. */
+export interface ShardDispatch {
+  ref: RunRef
+  shard: number
+  epoch: number
+  /** Task queue of the engine. */
+  engine: string
+  /** What the run's engines serve: an engine with anything else must not take the shard. */
+  identity: EngineIdentity
+  /** Prompts may be left for another engine to try. */
+  canDefer: boolean
+  /** Workflow that is told how it goes. */
+  scheduler: string
+  timings: DispatchTimings
+}
+
+/** What the scheduler is told at the end of a dispatch, by signal. */
+export interface ShardReport {
+  shard: number
+  epoch: number
+  outcome: ShardOutcome
+  /** For people. */
+  why?: string
+  /** With outcome `committed`. */
+  committed?: ShardTotals
+}
+
+export interface ShardTotals {
+  samples: number
+  failures: number
+  inputTokens: number
+  outputTokens: number
+}
+
+/** Names of signals and updates, shared by workflows, activities and the command line. */
+export const signals = {
+  shardExhausted: 'shardExhausted',
+  shardReported: 'shardReported',
+  pause: 'pause',
+  resume: 'resume',
+  stop: 'stop',
+  addEngine: 'addEngine',
+  drainEngine: 'drainEngine',
+} as const
+
+/** Types of failures by which activities tell workflows what to do; nobody matches on messages. */
+export const failureTypes = {
+  engineLost: 'EngineLost',
+  engineRefused: 'EngineRefused',
+  shardIncomplete: 'ShardIncomplete',
+  invalidSpec: 'InvalidRunSpec',
+  specDiffers: 'SpecDiffers',
+} as const
+
+/** Workflow ids of a run's parts. */
+export const workflowIds = {
+  run: (run: string) => `run-${run}`,
+  generate: (run: string) => `run-${run}/generate`,
+  shard: (run: string, shardName: string) => `run-${run}/shard-${shardName}`,
+  merge: (run: string) => `run-${run}/merge`,
+}
+
+/** Task queue for what must not wait behind shards: probes, releases, uploads. Served by the engine's own worker. */
+export function sideQueue(engine: string): string {
+  return `${engine}-side`
+}
