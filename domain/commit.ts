@@ -23,6 +23,8 @@ export interface ShardCommit extends TokenTotals {
   shard: number
   /** Dispatch that wrote the record. */
   epoch: number
+  model: string
+  weightVersion: string
   prompts: number
   samples: number
   failures: number

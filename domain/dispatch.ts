@@ -10,20 +10,6 @@ export interface RunRef {
   specHash: string
 }
 
-/** The times that the workflows of a run go by, in milliseconds. */
-export interface DispatchTimings {
-  /** An engine worker that has not been heard of for so long is dead. */
-  heartbeatMs: number
-  /** A shard that no worker has taken for so long goes to another engine. */
-  scheduleToStartMs: number
-  /** Waits before the nth probe in a row of an engine. */
-  probeBackOffMs: number[]
-  /** Waits before the nth dispatch of a shard that failed. */
-  retryBackOffMs: number[]
-  /** How often the scheduler looks for shards whose report never came. */
-  reconcileMs: number
-}
-
 /** Input of a shard's workflow and of its activities. */
 export interface ShardDispatch {
   ref: RunRef
@@ -37,7 +23,10 @@ export interface ShardDispatch {
   canDefer: boolean
   /** Workflow that is told how it goes. */
   scheduler: string
-  timings: DispatchTimings
+  /** An engine worker that has not been heard of for so long is dead. */
+  heartbeatSeconds: number
+  /** A dispatch that no worker has taken for so long is given up. */
+  scheduleToStartSeconds: number
 }
 
 /** What the scheduler is told at the end of a dispatch, by signal. */

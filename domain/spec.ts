@@ -141,6 +141,20 @@ const datasetSchema = z.strictObject({
   fileBytes: positive.default(256 * 1024 * 1024),
 })
 
+/** Times that the workflows go by, in seconds. Shorter ones find trouble sooner and mistake slowness for it more often. */
+const timingsSchema = z.strictObject({
+  /** An engine worker that has not been heard of for so long is dead. */
+  heartbeatSeconds: z.number().min(0.5).max(600).default(30),
+  /** A shard that no worker has taken for so long goes to another engine. */
+  scheduleToStartSeconds: z.number().min(0.5).max(3600).default(30),
+  /** Waits before the nth probe in a row of an engine in trouble. */
+  probeSeconds: z.array(z.number().min(0.1)).min(1).default([2, 5, 15, 30, 60]),
+  /** Waits before the nth dispatch of a shard that failed. */
+  retrySeconds: z.array(z.number().min(0)).min(1).default([1, 5, 15, 60]),
+  /** How often shards are looked for whose report never came. */
+  reconcileSeconds: z.number().min(1).default(300),
+})
+
 export const specSchema = z.strictObject({
   $schema: z.string().optional(),
   run: name,
@@ -168,6 +182,7 @@ export const specSchema = z.strictObject({
   /** How much of each uploaded object is read back. */
   verify: z.enum(['head', 'sample', 'full']).default('head'),
   dataset: datasetSchema.optional(),
+  timings: timingsSchema.default(() => timingsSchema.parse({})),
 })
 
 /** A spec with every default filled in. */
@@ -177,6 +192,7 @@ export type Mapping = z.infer<typeof mappingSchema>
 export type TurnPolicy = z.output<typeof turnPolicySchema>
 export type Filters = z.infer<typeof filtersSchema>
 export type ThinkingChoice = z.infer<typeof thinkingSchema>
+export type Timings = z.output<typeof timingsSchema>
 export type DatasetOptions = z.infer<typeof datasetSchema>
 
 /** The spec can't be used; the message has a line per problem: the field, its value, what is allowed. */

@@ -1,4 +1,4 @@
-import { activityInfo, ApplicationFailure, Context, cancellationSignal, heartbeat } from '@temporalio/activity'
+import { ApplicationFailure, cancellationSignal, getClient, heartbeat } from '@temporalio/activity'
 import { failureTypes, type ShardDispatch, type ShardTotals, signals } from '../../domain/dispatch.ts'
 import type { ProbeResult } from '../../domain/engine-pool.ts'
 import type { OpenStore } from '../../store/store.ts'
@@ -31,12 +31,14 @@ export function createGenerateActivities(deps: GenerateDeps) {
     lane: {
       async generateShard(dispatch: ShardDispatch): Promise<ShardCounts> {
         const { ref, shard, epoch, scheduler } = dispatch
+        const handle = getClient().workflow.getHandle(scheduler)
         const tellExhausted = () => {
-          const told = Context.current().client.workflow.getHandle(scheduler).signal(signals.shardExhausted, { shard, epoch })
           // Only a lane is freed later when this gets lost: the end of the shard frees it as well.
-          told.catch((error) => deps.log('scheduler not told', { shard, error: String(error) }))
+          handle.signal(signals.shardExhausted, { shard, epoch }).catch((error: unknown) => {
+            deps.log('scheduler not told', { shard, error: String(error) })
+          })
         }
-        const beat = setInterval(() => heartbeat(), dispatch.timings.heartbeatMs / 3)
+        const beat = setInterval(() => heartbeat(), beatMs(dispatch))
         try {
           return await generateShard(dispatch, {
             runtime,
@@ -44,7 +46,7 @@ export function createGenerateActivities(deps: GenerateDeps) {
             scratch,
             timings: deps.timings,
             cancelled: cancellationSignal(),
-            onExhausted: Context.current().runInContext?.(tellExhausted) ?? tellExhausted,
+            onExhausted: tellExhausted,
             onStart: (standing) => void live.follow(ref.run, ref.store, shard, standing),
             log: deps.log,
           })
@@ -68,7 +70,7 @@ export function createGenerateActivities(deps: GenerateDeps) {
 
       async uploadShard(dispatch: ShardDispatch): Promise<ShardTotals> {
         const { ref, shard } = dispatch
-        const beat = setInterval(() => heartbeat(), dispatch.timings.heartbeatMs / 3)
+        const beat = setInterval(() => heartbeat(), beatMs(dispatch))
         try {
           const { samples, failures, inputTokens, outputTokens } = await uploadShard(dispatch, {
             store: openStore(ref.store),
@@ -87,9 +89,15 @@ export function createGenerateActivities(deps: GenerateDeps) {
   }
 }
 
+/** Several times within the heartbeat timeout, so that one late beat is no death. */
+function beatMs({ heartbeatSeconds }: ShardDispatch): number {
+  return (heartbeatSeconds * 1000) / 4
+}
+
 /** Gives errors that the workflow acts on a type of their own; the rest are retried or reported as they are. */
 function forWorkflow(error: unknown): unknown {
-  const typed = (type: string) => ApplicationFailure.create({ message: (error as Error).message, type, nonRetryable: true, cause: error as Error })
+  const typed = (type: string) =>
+    ApplicationFailure.create({ message: (error as Error).message, type, nonRetryable: true, cause: error as Error })
   if (error instanceof EngineLost) return typed(failureTypes.engineLost)
   if (error instanceof EngineRefused) return typed(failureTypes.engineRefused)
   if (error instanceof ShardIncomplete) return typed(failureTypes.shardIncomplete)

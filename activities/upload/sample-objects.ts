@@ -90,7 +90,12 @@ async function readFacts(store: ObjectStore, key: string): Promise<SampleFact[]>
   const facts: SampleFact[] = []
   for await (const line of readLines(store, key)) {
     const { promptId, usage, truncated } = JSON.parse(line) as Sample
-    facts.push({ promptId, inputTokens: usage.promptTokens, outputTokens: usage.completionTokens, isTruncated: truncated })
+    facts.push({
+      promptId,
+      inputTokens: usage.promptTokens,
+      outputTokens: usage.completionTokens,
+      isTruncated: truncated,
+    })
   }
   return facts
 }

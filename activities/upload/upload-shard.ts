@@ -1,5 +1,6 @@
 import { rm } from 'node:fs/promises'
 import type { CommittedObject, ShardCommit } from '../../domain/commit.ts'
+import { countBy, sum } from '../../domain/counts.ts'
 import type { ShardDispatch } from '../../domain/dispatch.ts'
 import type { Prompt } from '../../domain/prompt.ts'
 import { runKeys, shardName } from '../../domain/run-keys.ts'
@@ -37,14 +38,18 @@ export async function uploadShard(dispatch: ShardDispatch, deps: UploadDeps): Pr
   const { ref, shard } = dispatch
   const { store, scratch } = deps
   const keys = runKeys(ref.run)
-  const commit = (await readCommit(store, keys.commit(shard))) ?? (await placeCommit(store, await placeOutcomes(dispatch, deps)))
+  const commit =
+    (await readCommit(store, keys.commit(shard))) ?? (await placeCommit(store, await placeOutcomes(dispatch, deps)))
   await rm(shardFolder(scratch, ref.run, shardName(shard)), { recursive: true, force: true })
   for await (const checkpoint of store.list(keys.checkpoints(shard))) await store.delete(checkpoint.key)
   return commit
 }
 
 /** Uploads samples and failures; returns the record that is to vouch for them. */
-async function placeOutcomes({ ref, shard, epoch }: ShardDispatch, { store, scratch, now }: UploadDeps): Promise<ShardCommit> {
+async function placeOutcomes(
+  { ref, shard, epoch, identity }: ShardDispatch,
+  { store, scratch, now }: UploadDeps,
+): Promise<ShardCommit> {
   const keys = runKeys(ref.run)
   const folder = shardFolder(scratch, ref.run, shardName(shard))
   const part = `.e${epoch}`
@@ -63,17 +68,21 @@ async function placeOutcomes({ ref, shard, epoch }: ShardDispatch, { store, scra
     run: ref.run,
     shard,
     epoch,
+    ...identity,
     prompts: prompts.length,
     samples: sampled.size,
     failures: failures.length,
     truncated: samples.facts.filter((fact) => fact.isTruncated).length,
     reasons: countBy(failures, ({ reason }) => reason),
     sources: {
-      samples: countBy(prompts.filter(({ promptId }) => sampled.has(promptId)), ({ source }) => source),
+      samples: countBy(
+        prompts.filter(({ promptId }) => sampled.has(promptId)),
+        ({ source }) => source,
+      ),
       failures: countBy(failures, ({ source }) => source),
     },
-    inputTokens: sum(samples.facts.map((fact) => fact.inputTokens)),
-    outputTokens: sum(samples.facts.map((fact) => fact.outputTokens)),
+    inputTokens: sum(samples.facts, (fact) => fact.inputTokens),
+    outputTokens: sum(samples.facts, (fact) => fact.outputTokens),
     sampleObjects: samples.objects,
     failureObjects: await placeFailures(store, failures, [keys.failures(shard), keys.failures(shard, part)]),
     committedAt: new Date(now()).toISOString(),
@@ -81,7 +90,11 @@ async function placeOutcomes({ ref, shard, epoch }: ShardDispatch, { store, scra
 }
 
 /** Failures of another dispatch that lie under the first key are left there; the commit record names those that count. */
-async function placeFailures(store: ObjectStore, failures: Failure[], [key, otherKey]: [string, string]): Promise<CommittedObject[]> {
+async function placeFailures(
+  store: ObjectStore,
+  failures: Failure[],
+  [key, otherKey]: [string, string],
+): Promise<CommittedObject[]> {
   if (failures.length === 0) return []
   const body = failures.map((failure) => `${JSON.stringify(failure)}\n`).join('')
   const place = async (at: string): Promise<CommittedObject> => {
@@ -126,14 +139,4 @@ async function readFailures(entries: JournalEntry[]): Promise<Failure[]> {
   const failures: Failure[] = []
   for await (const { json } of readEntries(entries)) failures.push(JSON.parse(json.toString()))
   return failures
-}
-
-function countBy<Item>(items: Item[], keyOf: (item: Item) => string): Record<string, number> {
-  const counts: Record<string, number> = {}
-  for (const item of items) counts[keyOf(item)] = (counts[keyOf(item)] ?? 0) + 1
-  return counts
-}
-
-function sum(numbers: number[]): number {
-  return numbers.reduce((total, number) => total + number, 0)
 }

@@ -17,7 +17,8 @@ export class ObjectDamaged extends Error {
 export async function verifyObject(store: ObjectStore, object: CommittedObject, policy: VerifyPolicy): Promise<void> {
   const info = await store.head(object.key)
   if (!info) throw new ObjectDamaged(store, object.key, 'it is not there')
-  if (info.bytes !== object.bytes) throw new ObjectDamaged(store, object.key, `${info.bytes} bytes instead of ${object.bytes}`)
+  if (info.bytes !== object.bytes)
+    throw new ObjectDamaged(store, object.key, `${info.bytes} bytes instead of ${object.bytes}`)
   if (policy === 'full' || (policy === 'sample' && isSampled(object))) await verifyHash(store, object)
 }
 
