@@ -65,6 +65,7 @@ export const failureTypes = {
   shardIncomplete: 'ShardIncomplete',
   invalidSpec: 'InvalidRunSpec',
   specDiffers: 'SpecDiffers',
+  runNotWhole: 'RunNotWhole',
 } as const
 
 /** Workflow ids of a run's parts. */

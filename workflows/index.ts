@@ -1,2 +1,4 @@
 /** Every workflow type that the control worker offers; the name of the export is the workflow type. */
-export {}
+export { expandDataset } from './expand-dataset.ts'
+export { generate } from './generate.ts'
+export { generateShard } from './generate-shard.ts'

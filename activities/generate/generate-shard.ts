@@ -8,7 +8,6 @@ import type { ShardLive } from '../../domain/live.ts'
 import type { Prompt } from '../../domain/prompt.ts'
 import { runKeys, shardName } from '../../domain/run-keys.ts'
 import type { Spec } from '../../domain/spec.ts'
-import { readLines } from '../../store/read-lines.ts'
 import type { ObjectStore } from '../../store/store.ts'
 import { readRunRecord } from '../run-record.ts'
 import { CheckpointWriter, restoreCheckpoints } from './checkpoints.ts'
@@ -16,6 +15,7 @@ import { type AskSettings, completePrompt, EngineRefused } from './complete-prom
 import type { EngineRuntime } from './engine-runtime.ts'
 import type { EngineTimings } from './engine-timings.ts'
 import { Journal } from './journal.ts'
+import { readPrompts } from './shard-prompts.ts'
 import { type ShardCounts, ShardRunner } from './shard-runner.ts'
 import { readShardState, type ShardState, shardFolder, sumOutcomes } from './shard-state.ts'
 
@@ -107,12 +107,6 @@ function standing({ shard, epoch }: ShardDispatch, earlier: ShardState['outcomes
     inputTokens: live.inputTokens + counts.inputTokens,
     outputTokens: live.outputTokens + counts.outputTokens,
   }
-}
-
-async function readPrompts(store: ObjectStore, key: string): Promise<Prompt[]> {
-  const prompts: Prompt[] = []
-  for await (const line of readLines(store, key)) prompts.push(JSON.parse(line))
-  return prompts
 }
 
 function askSettings(prompt: Prompt, spec: Spec, { queueMs, perTokenMs }: EngineTimings): AskSettings {

@@ -36,6 +36,8 @@ interface FrozenSpec {
   frozenAt: string
 }
 
+export type PrepareActivities = ReturnType<typeof createPrepareActivities>
+
 export function createPrepareActivities(deps: PrepareDeps) {
   return {
     /** Makes the plan of a run, once: where there is one for this spec, it is the answer. */

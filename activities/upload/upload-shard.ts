@@ -2,16 +2,15 @@ import { rm } from 'node:fs/promises'
 import type { CommittedObject, ShardCommit } from '../../domain/commit.ts'
 import { countBy, sum } from '../../domain/counts.ts'
 import type { ShardDispatch } from '../../domain/dispatch.ts'
-import type { Prompt } from '../../domain/prompt.ts'
 import { runKeys, shardName } from '../../domain/run-keys.ts'
 import type { Failure } from '../../domain/sample.ts'
 import { PreconditionFailed, WriteOnceConflict } from '../../store/errors.ts'
 import { publish } from '../../store/publish.ts'
 import { putJson } from '../../store/put-json.ts'
-import { readLines } from '../../store/read-lines.ts'
 import { readJson } from '../../store/read-object.ts'
 import type { ObjectStore } from '../../store/store.ts'
 import { type JournalEntry, readEntries } from '../generate/journal.ts'
+import { readPrompts } from '../generate/shard-prompts.ts'
 import { readShardState, shardFolder } from '../generate/shard-state.ts'
 import { readRunRecord } from '../run-record.ts'
 import { placeSamples } from './sample-objects.ts'
@@ -24,6 +23,9 @@ export class ShardIncomplete extends Error {
   }
 }
 
+/** Which shard, and what wrote its samples. */
+export type UploadedShard = Pick<ShardDispatch, 'ref' | 'shard' | 'epoch' | 'identity'>
+
 export interface UploadDeps {
   store: ObjectStore
   scratch: string
@@ -34,7 +36,7 @@ export interface UploadDeps {
  * Uploads what a shard's journals hold and commits it: samples, then failures, then the commit record, each write-once. A
  * shard that is committed already is left as it is. Throws `ShardIncomplete`.
  */
-export async function uploadShard(dispatch: ShardDispatch, deps: UploadDeps): Promise<ShardCommit> {
+export async function uploadShard(dispatch: UploadedShard, deps: UploadDeps): Promise<ShardCommit> {
   const { ref, shard } = dispatch
   const { store, scratch } = deps
   const keys = runKeys(ref.run)
@@ -47,7 +49,7 @@ export async function uploadShard(dispatch: ShardDispatch, deps: UploadDeps): Pr
 
 /** Uploads samples and failures; returns the record that is to vouch for them. */
 async function placeOutcomes(
-  { ref, shard, epoch, identity }: ShardDispatch,
+  { ref, shard, epoch, identity }: UploadedShard,
   { store, scratch, now }: UploadDeps,
 ): Promise<ShardCommit> {
   const keys = runKeys(ref.run)
@@ -124,15 +126,6 @@ async function placeCommit(store: ObjectStore, commit: ShardCommit): Promise<Sha
 
 async function readCommit(store: ObjectStore, key: string): Promise<ShardCommit | undefined> {
   return (await store.head(key)) && (await readJson<ShardCommit>(store, key))
-}
-
-async function readPrompts(store: ObjectStore, key: string): Promise<Pick<Prompt, 'promptId' | 'source'>[]> {
-  const prompts: Pick<Prompt, 'promptId' | 'source'>[] = []
-  for await (const line of readLines(store, key)) {
-    const { promptId, source } = JSON.parse(line) as Prompt
-    prompts.push({ promptId, source })
-  }
-  return prompts
 }
 
 async function readFailures(entries: JournalEntry[]): Promise<Failure[]> {

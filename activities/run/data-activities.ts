@@ -1,0 +1,50 @@
+import { ApplicationFailure, heartbeat } from '@temporalio/activity'
+import { failureTypes, type RunRef } from '../../domain/dispatch.ts'
+import { runKeys } from '../../domain/run-keys.ts'
+import { putJson } from '../../store/put-json.ts'
+import type { OpenStore } from '../../store/store.ts'
+import { type SealedShard, sealShard } from '../upload/seal-shard.ts'
+import { RunNotWhole, verifyRun } from './verify-run.ts'
+
+export interface DataDeps {
+  openStore: OpenStore
+  scratch: string
+}
+
+/** What the manifest says, in short. */
+export interface VerifiedRun {
+  /** Key of the manifest. */
+  manifest: string
+  prompts: number
+  samples: number
+  failures: number
+  inputTokens: number
+  outputTokens: number
+}
+
+export type DataActivities = ReturnType<typeof createDataActivities>
+
+/** Activities that read or write much of a run, served by data workers. */
+export function createDataActivities({ openStore, scratch }: DataDeps) {
+  return {
+    /** Proves that the run is whole and writes its manifest. */
+    async verifyRun({ run, store: storeUri }: RunRef): Promise<VerifiedRun> {
+      const store = openStore(storeUri)
+      const { manifest: key } = runKeys(run)
+      try {
+        const manifest = await verifyRun(store, run, (shard) => heartbeat({ phase: 'verify', shard }), Date.now)
+        await putJson(store, key, manifest)
+        const { prompts, samples, failures, inputTokens, outputTokens } = manifest
+        return { manifest: key, prompts, samples, failures, inputTokens, outputTokens }
+      } catch (error) {
+        if (!(error instanceof RunNotWhole)) throw error
+        throw ApplicationFailure.nonRetryable(error.message, failureTypes.runNotWhole, error.findings)
+      }
+    },
+
+    /** Ends every prompt of a shard that has no outcome as a failure, and commits the shard. */
+    async sealShard(shard: SealedShard): Promise<void> {
+      await sealShard(shard, { store: openStore(shard.ref.store), scratch, now: Date.now })
+    },
+  }
+}

@@ -1,0 +1,281 @@
+import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common'
+import {
+  CancellationScope,
+  condition,
+  getExternalWorkflowHandle,
+  ParentClosePolicy,
+  setHandler,
+  sleep,
+  startChild,
+  workflowInfo,
+} from '@temporalio/workflow'
+import { type RunRef, type ShardReport, workflowIds } from '../domain/dispatch.ts'
+import {
+  type Assignment,
+  addEngine,
+  assign,
+  drainEngine,
+  isFinished,
+  isWaitingForEngines,
+  nextDueAt,
+  type Pool,
+  type ProbeResult,
+  probeEnded,
+  probeStarted,
+  probesDue,
+  setPaused,
+  settleIdentity,
+  shardCommitted,
+  shardEnded,
+  shardExhausted,
+  shardsFound,
+} from '../domain/engine-pool.ts'
+import type { RunStatus } from '../domain/progress.ts'
+import { shardName } from '../domain/run-keys.ts'
+import { countShards } from '../domain/shard-ranges.ts'
+import type { Spec } from '../domain/spec.ts'
+import { dataActivities, engineQuestions, runActivities } from './activity-groups.ts'
+import * as messages from './generate-messages.ts'
+import { generateShard } from './generate-shard.ts'
+
+export interface SchedulerOptions {
+  ref: RunRef
+  spec: Pick<Spec, 'model' | 'timings'>
+  pool: Pool
+}
+
+/** Carries out what the engine pool decides: starts children, probes engines, listens to reports and controls. */
+export class Scheduler {
+  readonly #ref: RunRef
+  readonly #spec: SchedulerOptions['spec']
+  readonly #pool: Pool
+  /** Probes under way, to be asked again should this history end before they answer. */
+  readonly #probing = new Set<string>()
+  /** Grows with everything that may change what to do next. */
+  #events = 0
+  #alarmAt = Number.POSITIVE_INFINITY
+  /** Children started within this history. */
+  #started = 0
+
+  constructor({ ref, spec, pool }: SchedulerOptions) {
+    this.#ref = ref
+    this.#spec = spec
+    this.#pool = pool
+    this.#listen()
+  }
+
+  get started(): number {
+    return this.#started
+  }
+
+  get isFinished(): boolean {
+    return isFinished(this.#pool)
+  }
+
+  get status(): RunStatus {
+    if (this.#pool.isPaused) return 'paused'
+    return isWaitingForEngines(this.#pool) ? 'waiting for engines' : 'generating'
+  }
+
+  /** The pool as the next history takes it over: with the probes that were under way due again. */
+  handOver(): Pool {
+    for (const queue of this.#probing) {
+      const engine = this.#pool.engines.find((candidate) => candidate.queue === queue)
+      if (engine) engine.probeAt = Date.now()
+    }
+    return this.#pool
+  }
+
+  /** Does what there is to do now, then waits until something happens or time gives something to do. */
+  async step(): Promise<void> {
+    const seen = this.#events
+    for (const queue of probesDue(this.#pool, Date.now())) void this.#probe(queue)
+    await Promise.all(assign(this.#pool, Date.now()).map((assignment) => this.#dispatch(assignment)))
+    await this.#sealQuarantined()
+    this.#setAlarm(nextDueAt(this.#pool, Date.now()))
+    await condition(() => this.#events !== seen)
+  }
+
+  /** Takes over what the store says, and finds shards whose report never came. */
+  async reconcile(): Promise<void> {
+    const inFlight = this.#pool.inFlight.map(({ shard, epoch }) => ({ shard, epoch }))
+    const shards = inFlight.map(({ shard }) => shard)
+    const lost = shards.length > 0 ? await runActivities.findLostShards({ run: this.#ref.run, shards }) : []
+    // Read after the workflows: whatever they committed before they closed is seen here.
+    const { done } = await runActivities.readRunState(this.#ref)
+    shardsFound(this.#pool, done)
+    for (const { shard, epoch } of inFlight) {
+      if (lost.includes(shard)) this.#ended({ shard, epoch, outcome: 'handedBack', why: 'its workflow is gone' })
+    }
+    this.#events += 1
+  }
+
+  /** Cancels every dispatch, and waits until each has reported, so that nothing runs on behind the run's back. */
+  async cancelShards(): Promise<void> {
+    setPaused(this.#pool, true)
+    const cancelling = this.#pool.inFlight.map(async ({ shard }) => {
+      try {
+        await this.#shardHandle(shard).cancel()
+      } catch {
+        // Closed already: its report is on the way, or reconcile would have found it.
+      }
+    })
+    await Promise.all(cancelling)
+    await condition(() => this.#pool.inFlight.length === 0, '2 minutes')
+  }
+
+  #listen(): void {
+    setHandler(messages.shardExhaustedSignal, ({ shard, epoch }) => {
+      shardExhausted(this.#pool, shard, epoch)
+      this.#events += 1
+    })
+    setHandler(messages.shardReportedSignal, (report) => this.#ended(report))
+    setHandler(messages.progressQuery, () => this.#progress())
+    setHandler(messages.pauseSignal, async () => {
+      await this.#pause()
+    })
+    setHandler(messages.pauseUpdate, () => this.#pause())
+    setHandler(messages.resumeSignal, () => void this.#resume())
+    setHandler(messages.resumeUpdate, () => this.#resume())
+    setHandler(messages.addEngineSignal, ({ engine }) => void this.#addEngine(engine))
+    setHandler(messages.addEngineUpdate, ({ engine }) => this.#addEngine(engine))
+    setHandler(messages.drainEngineSignal, async ({ engine }) => {
+      await this.#drainEngine(engine)
+    })
+    setHandler(messages.drainEngineUpdate, ({ engine }) => this.#drainEngine(engine))
+  }
+
+  #ended(report: ShardReport): void {
+    shardEnded(this.#pool, report, Date.now())
+    this.#events += 1
+  }
+
+  async #dispatch({ task, engine, canDefer }: Assignment): Promise<void> {
+    const { identity } = this.#pool
+    if (!identity) throw new Error('A shard was assigned before it was known what the engines serve.')
+    const { heartbeatSeconds, scheduleToStartSeconds } = this.#spec.timings
+    const { shard, epoch } = task
+    this.#started += 1
+    try {
+      await CancellationScope.nonCancellable(() =>
+        startChild(generateShard, {
+          workflowId: workflowIds.shard(this.#ref.run, shardName(shard)),
+          // It outlives this history, and reports by signal to whichever run of this workflow is there.
+          parentClosePolicy: ParentClosePolicy.ABANDON,
+          args: [
+            {
+              ref: this.#ref,
+              shard,
+              epoch,
+              engine,
+              identity,
+              canDefer,
+              heartbeatSeconds,
+              scheduleToStartSeconds,
+              scheduler: workflowInfo().workflowId,
+            },
+          ],
+        }),
+      )
+    } catch (error) {
+      // A dispatch of before a reset is still under way: its report frees the shard.
+      if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error
+    }
+  }
+
+  async #probe(queue: string): Promise<void> {
+    probeStarted(this.#pool, queue)
+    this.#probing.add(queue)
+    let result: ProbeResult
+    try {
+      result = await engineQuestions(queue, this.#spec.timings).probeEngine()
+    } catch {
+      result = { answered: false, why: 'its worker does not answer' }
+    }
+    this.#probing.delete(queue)
+    probeEnded(this.#pool, queue, result, Date.now())
+    settleIdentity(this.#pool, this.#spec.model, Date.now())
+    this.#events += 1
+  }
+
+  /** Ends the prompts of shards that were set aside as failures, so that the run accounts for them and goes on. */
+  async #sealQuarantined(): Promise<void> {
+    for (const { shard, epoch } of [...this.#pool.quarantined]) {
+      const { identity } = this.#pool
+      if (!identity) return
+      await dataActivities().sealShard({ ref: this.#ref, shard, epoch, identity, reason: 'shard_quarantined' })
+      shardCommitted(this.#pool, shard)
+    }
+  }
+
+  async #pause(): Promise<messages.SchedulerProgress> {
+    setPaused(this.#pool, true)
+    this.#events += 1
+    await this.#release([...new Set(this.#pool.inFlight.map(({ engine }) => engine))])
+    return this.#progress()
+  }
+
+  #resume(): messages.SchedulerProgress {
+    setPaused(this.#pool, false)
+    this.#events += 1
+    return this.#progress()
+  }
+
+  #addEngine(queue: string): messages.SchedulerProgress {
+    addEngine(this.#pool, queue, Date.now())
+    this.#events += 1
+    return this.#progress()
+  }
+
+  async #drainEngine(queue: string): Promise<messages.SchedulerProgress> {
+    drainEngine(this.#pool, queue, Date.now())
+    this.#events += 1
+    await this.#release([queue])
+    return this.#progress()
+  }
+
+  /** Asks engines to hand back what they have not started. One that does not answer has nothing to hand back. */
+  async #release(engines: string[]): Promise<void> {
+    const { run } = this.#ref
+    await Promise.allSettled(
+      engines.map((engine) => engineQuestions(engine, this.#spec.timings).releaseShards({ run })),
+    )
+  }
+
+  #setAlarm(at: number | undefined): void {
+    if (at === undefined || at >= this.#alarmAt) return
+    this.#alarmAt = at
+    void this.#ring(at)
+  }
+
+  async #ring(at: number): Promise<void> {
+    await sleep(Math.max(1, at - Date.now()))
+    if (this.#alarmAt === at) this.#alarmAt = Number.POSITIVE_INFINITY
+    this.#events += 1
+  }
+
+  #shardHandle(shard: number) {
+    return getExternalWorkflowHandle(workflowIds.shard(this.#ref.run, shardName(shard)))
+  }
+
+  #progress(): messages.SchedulerProgress {
+    const { options, done, inFlight, waiting, quarantined, engines } = this.#pool
+    const total = options.shards
+    return {
+      status: this.status,
+      shards: {
+        total,
+        done: countShards(done),
+        inFlight: inFlight.length,
+        waiting: waiting.length,
+        quarantined: quarantined.length,
+      },
+      engines: engines.map(({ queue, state, why, strikes }) => ({
+        ...{ queue, state, strikes },
+        ...(why && { why }),
+        shards: inFlight.filter(({ engine }) => engine === queue).map(({ shard }) => shard),
+      })),
+      inFlight: inFlight.map(({ shard, epoch, engine, isExhausted }) => ({ shard, epoch, engine, isExhausted })),
+    }
+  }
+}
