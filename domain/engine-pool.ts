@@ -101,8 +101,10 @@ export interface Assignment {
 /** How a dispatch ended. */
 export type ShardOutcome =
   | 'committed'
-  /** Stopped early on request or because its worker shut down; nobody's fault. */
+  /** Stopped early on request; nobody's fault. */
   | 'handedBack'
+  /** Its worker shut down in good order; nobody's fault either. */
+  | 'workerLeft'
   /** Prompts are left that should be tried on another engine. */
   | 'deferred'
   /** No worker took it within the schedule-to-start time. */
@@ -170,6 +172,7 @@ export function shardEnded(
     case 'deferred':
       addOnce(task.triedOn, flight.engine)
       break
+    case 'workerLeft':
     case 'notStarted':
       if (engine) setState(engine, 'suspect', now, why, now)
       break

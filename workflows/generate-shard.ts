@@ -29,8 +29,8 @@ type Ended = Omit<ShardReport, 'shard' | 'epoch'>
 
 async function runDispatch(dispatch: ShardDispatch): Promise<Ended> {
   try {
-    const { unstarted, deferred } = await laneActivities(dispatch).generateShard(dispatch)
-    if (unstarted > 0) return { outcome: 'handedBack' }
+    const { unstarted, deferred, isLeaving } = await laneActivities(dispatch).generateShard(dispatch)
+    if (unstarted > 0) return { outcome: isLeaving ? 'workerLeft' : 'handedBack' }
     if (deferred > 0) return { outcome: 'deferred' }
     return { outcome: 'committed', committed: await sideActivities(dispatch).uploadShard(dispatch) }
   } catch (error) {
@@ -77,7 +77,7 @@ function outcomeOf(error: unknown): ShardOutcome {
   if (!(cause instanceof ApplicationFailure)) return 'failed'
   switch (cause.type) {
     case 'WorkerShutdown':
-      return 'handedBack'
+      return 'workerLeft'
     case failureTypes.engineLost:
       return 'engineLost'
     case failureTypes.engineRefused:

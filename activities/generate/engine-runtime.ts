@@ -44,6 +44,7 @@ export class EngineRuntime {
   #load: EngineLoad | undefined
   #concurrency: number | undefined
   #limit = 0
+  #isLeaving = false
   #openedAt = 0
   /** What changes as tokens advance, and when it last did. */
   #mark = ''
@@ -128,8 +129,14 @@ export class EngineRuntime {
     }
   }
 
-  releaseAll(): void {
+  /** The worker is about to end: nothing new is started, and shards are handed back. */
+  leave(): void {
+    this.#isLeaving = true
     for (const active of this.shards) active.runner.release()
+  }
+
+  get isLeaving(): boolean {
+    return this.#isLeaving
   }
 
   async close(): Promise<void> {

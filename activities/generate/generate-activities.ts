@@ -1,15 +1,14 @@
-import { ApplicationFailure, cancellationSignal, getClient, heartbeat } from '@temporalio/activity'
+import { ApplicationFailure, CancelledFailure, cancellationSignal, getClient, heartbeat } from '@temporalio/activity'
 import { failureTypes, type ShardDispatch, type ShardTotals, signals } from '../../domain/dispatch.ts'
 import type { ProbeResult } from '../../domain/engine-pool.ts'
 import type { OpenStore } from '../../store/store.ts'
 import { ShardIncomplete, uploadShard } from '../upload/upload-shard.ts'
-import { EngineRefused } from './complete-prompt.ts'
+import { Cancelled, EngineRefused } from './complete-prompt.ts'
 import { EngineLost } from './engine-gate.ts'
 import type { EngineRuntime } from './engine-runtime.ts'
 import type { EngineTimings } from './engine-timings.ts'
 import { generateShard } from './generate-shard.ts'
 import type { LiveReport } from './live-report.ts'
-import type { ShardCounts } from './shard-runner.ts'
 
 export interface GenerateDeps {
   runtime: EngineRuntime
@@ -18,6 +17,16 @@ export interface GenerateDeps {
   scratch: string
   timings: EngineTimings
   log: (message: string, facts?: Record<string, unknown>) => void
+}
+
+/** What a dispatch left of its shard; with nothing left, the shard can be uploaded. */
+export interface GeneratedShard {
+  /** Prompts that were not started. */
+  unstarted: number
+  /** Prompts that were left for another engine. */
+  deferred: number
+  /** The engine's worker is about to end. */
+  isLeaving: boolean
 }
 
 /** Activities of an engine worker. `generateShard` is polled on the engine's queue, the others on its side queue. */
@@ -29,7 +38,7 @@ export function createGenerateActivities(deps: GenerateDeps) {
 
   return {
     lane: {
-      async generateShard(dispatch: ShardDispatch): Promise<ShardCounts> {
+      async generateShard(dispatch: ShardDispatch): Promise<GeneratedShard> {
         const { ref, shard, epoch, scheduler } = dispatch
         const handle = getClient().workflow.getHandle(scheduler)
         const tellExhausted = () => {
@@ -40,7 +49,7 @@ export function createGenerateActivities(deps: GenerateDeps) {
         }
         const beat = setInterval(() => heartbeat(), beatMs(dispatch))
         try {
-          return await generateShard(dispatch, {
+          const { unstarted, deferred } = await generateShard(dispatch, {
             runtime,
             store: openStore(ref.store),
             scratch,
@@ -50,6 +59,7 @@ export function createGenerateActivities(deps: GenerateDeps) {
             onStart: (standing) => void live.follow(ref.run, ref.store, shard, standing),
             log: deps.log,
           })
+          return { unstarted, deferred, isLeaving: runtime.isLeaving }
         } catch (error) {
           throw forWorkflow(error)
         } finally {
@@ -100,6 +110,7 @@ function forWorkflow(error: unknown): unknown {
     ApplicationFailure.create({ message: (error as Error).message, type, nonRetryable: true, cause: error as Error })
   if (error instanceof EngineLost) return typed(failureTypes.engineLost)
   if (error instanceof EngineRefused) return typed(failureTypes.engineRefused)
+  if (error instanceof Cancelled) return new CancelledFailure(error.message)
   if (error instanceof ShardIncomplete) return typed(failureTypes.shardIncomplete)
   return error
 }

@@ -1,0 +1,75 @@
+import { Worker } from '@temporalio/worker'
+import type { Logger } from 'pino'
+import { EngineRuntime } from '../activities/generate/engine-runtime.ts'
+import { defaultTimings, type EngineTimings } from '../activities/generate/engine-timings.ts'
+import { createGenerateActivities } from '../activities/generate/generate-activities.ts'
+import { LiveReport } from '../activities/generate/live-report.ts'
+import { sideQueue } from '../domain/dispatch.ts'
+import { NativeClient } from '../sglang/native-client.ts'
+import { createOpenStore } from '../store/open-store.ts'
+import type { Environment } from './environment.ts'
+import { connectWorker } from './temporal-connection.ts'
+import { runUntilSignal } from './until-signal.ts'
+
+export interface EngineWorkerOptions {
+  /** Task queue of the engine, such as `gpu-0`. */
+  queue: string
+  /** URL of its SGLang server. */
+  url: string
+  concurrency?: number
+  /** After SIGTERM, requests in flight may go on for so long. */
+  graceMs: number
+  timings?: Partial<EngineTimings>
+}
+
+/** Shards that one engine takes at a time, of all runs together. In the tail of a run there are many small ones. */
+const places = 64
+
+/** Feeds one engine. It holds no state but its journals: killed at any time, another takes over where it was. */
+export async function runEngineWorker(
+  options: EngineWorkerOptions,
+  environment: Environment,
+  log: Logger,
+): Promise<void> {
+  const { queue, url, graceMs } = options
+  const { connection, namespace } = await connectWorker()
+  const openStore = createOpenStore({ s3: environment.s3 })
+  const timings = { ...defaultTimings, ...options.timings }
+  const say = (message: string, facts?: Record<string, unknown>) => log.info(facts ?? {}, message)
+  const runtime = new EngineRuntime({
+    queue,
+    client: new NativeClient({
+      url,
+      connections: 1024,
+      ...(environment.engineApiKey && { apiKey: environment.engineApiKey }),
+    }),
+    timings,
+    places,
+    ...(options.concurrency && { concurrency: options.concurrency }),
+    now: Date.now,
+    log: say,
+  })
+  const live = new LiveReport({ runtime, openStore, everyMs: timings.liveMs, now: Date.now, log: say })
+  const activities = createGenerateActivities({
+    runtime,
+    live,
+    openStore,
+    scratch: environment.scratch,
+    timings,
+    log: say,
+  })
+  const shared = { connection, namespace, shutdownGraceTime: graceMs, maxHeartbeatThrottleInterval: '2s' } as const
+  const lane = await Worker.create({
+    ...shared,
+    taskQueue: queue,
+    activities: activities.lane,
+    maxConcurrentActivityTaskExecutions: places,
+  })
+  const side = await Worker.create({ ...shared, taskQueue: sideQueue(queue), activities: activities.side })
+  log.info({ queue, url }, 'engine worker is up')
+  await runUntilSignal([lane, side], () => runtime.leave())
+  await live.close()
+  await runtime.close()
+  await openStore.close()
+  await connection.close()
+}
