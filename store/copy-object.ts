@@ -10,7 +10,7 @@ export interface ObjectPlace {
  * `ObjectNotFound`.
  */
 export async function copyObject(from: ObjectPlace, to: ObjectPlace, options: PutOptions = {}): Promise<ObjectInfo> {
-  const copied = await to.store.copyFrom(from.store, from.key, to.key, options)
+  const copied = await to.store.copyFrom?.(from.store, from.key, to.key, options)
   if (copied) return copied
   const { body } = await from.store.get(from.key, { signal: options.signal })
   return await to.store.putStream(to.key, body, options)

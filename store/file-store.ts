@@ -26,6 +26,7 @@ import { checkRange, singleUse } from './object-body.ts'
 import type {
   CallOptions,
   CollectOptions,
+  DurableStore,
   GetOptions,
   Leftover,
   ObjectInfo,
@@ -40,7 +41,7 @@ const readChunkBytes = 256 * 1024
  * A store in a folder: an object is a file of its key's name. Files are never changed in place, only replaced, so whoever
  * has one open reads on undisturbed.
  */
-export class FileStore implements ObjectStore {
+export class FileStore implements DurableStore {
   readonly uri: string
   readonly #root: string
 

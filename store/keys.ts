@@ -17,7 +17,8 @@ export function checkKey(uri: string, key: string): void {
 /** A prefix may end anywhere, also within a name; what can be no part of a key can be no part of a prefix. */
 export function checkPrefix(uri: string, prefix: string): void {
   if (prefix === '') return
-  const problem = problemOfKey(prefix.endsWith('/') ? prefix.slice(0, -1) : prefix, { isPrefix: true })
+  const endsInFolder = prefix.endsWith('/')
+  const problem = problemOfKey(endsInFolder ? prefix.slice(0, -1) : prefix, { lastIsUnfinished: !endsInFolder })
   if (problem) throw new InvalidKey(uri, prefix, problem)
 }
 
@@ -30,14 +31,15 @@ export function compareKeys(a: string, b: string): number {
   return Buffer.compare(Buffer.from(a), Buffer.from(b))
 }
 
-function problemOfKey(key: string, { isPrefix = false } = {}): string | undefined {
+function problemOfKey(key: string, { lastIsUnfinished = false } = {}): string | undefined {
   if (key === '') return 'it is empty'
   if (key.startsWith('/') || key.endsWith('/')) return 'it begins or ends with a slash'
   if (/[\u0000-\u001f\u007f]/.test(key)) return 'it contains a control character'
+  if (key.includes('\\')) return 'it contains a backslash, which some servers take for a slash'
   if (!isWellFormed(key)) return 'it contains half a surrogate pair, which UTF-8 cannot express'
   if (Buffer.byteLength(key) > longestKey) return `it is longer than ${longestKey} bytes`
   const segments = key.split('/')
-  const unfinished = isPrefix ? segments.length - 1 : -1
+  const unfinished = lastIsUnfinished ? segments.length - 1 : -1
   for (const [index, segment] of segments.entries()) {
     if (segment === '') return 'it contains an empty name (two slashes in a row)'
     if (Buffer.byteLength(segment) > longestSegment) return `a name in it is longer than ${longestSegment} bytes`

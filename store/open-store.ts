@@ -5,7 +5,7 @@ import { FileStore } from './file-store.ts'
 import { checkKey } from './keys.ts'
 import { createS3Client, type ResolvedS3Options, resolveS3Options, type S3Options } from './s3-options.ts'
 import { S3Store } from './s3-store.ts'
-import type { ObjectStore, OpenStore } from './store.ts'
+import type { DurableStore, ObjectStore, OpenStore } from './store.ts'
 
 export interface OpenStoreOptions {
   /** For all `s3://` stores. */
@@ -14,8 +14,9 @@ export interface OpenStoreOptions {
   readonly s3ByBucket?: Readonly<Record<string, S3Options>>
 }
 
-/** Opens stores, and closes all that it has opened. */
+/** Opens stores by URI, and closes all that it has opened. */
 export interface StoreOpener extends OpenStore {
+  (uri: string): DurableStore
   close(): Promise<void>
 }
 
@@ -24,7 +25,7 @@ export interface StoreOpener extends OpenStore {
  * and all buckets without differing options use one client.
  */
 export function createOpenStore({ s3 = {}, s3ByBucket = {} }: OpenStoreOptions = {}): StoreOpener {
-  const stores = new Map<string, ObjectStore>()
+  const stores = new Map<string, DurableStore>()
   const servers = new Map<string, { client: S3Client; options: ResolvedS3Options }>()
 
   const serverOf = (bucket: string) => {
@@ -38,13 +39,13 @@ export function createOpenStore({ s3 = {}, s3ByBucket = {} }: OpenStoreOptions =
     return server
   }
 
-  const open = (location: StoreLocation): ObjectStore => {
+  const open = (location: StoreLocation): DurableStore => {
     if (location.kind === 'file') return new FileStore(location.path)
     const { client, options } = serverOf(location.bucket)
     return new S3Store(client, options, location.bucket, location.prefix)
   }
 
-  const openStore = (uri: string): ObjectStore => {
+  const openStore = (uri: string): DurableStore => {
     const known = stores.get(uri)
     if (known) return known
     const opened = open(parseStoreUri(uri))

@@ -17,6 +17,7 @@ import { putObject, putObjectStream } from './s3-put.ts'
 import type {
   CallOptions,
   CollectOptions,
+  DurableStore,
   GetOptions,
   Leftover,
   ObjectInfo,
@@ -26,7 +27,7 @@ import type {
 } from './store.ts'
 
 /** A store in a bucket of an S3 server, or below a prefix in it. */
-export class S3Store implements ObjectStore {
+export class S3Store implements DurableStore {
   readonly uri: string
   readonly #s3: S3Connection
 
@@ -139,7 +140,8 @@ export class S3Store implements ObjectStore {
   }
 
   #checkKey(key: string): void {
-    checkKey(this.uri, this.#s3.prefix + key)
     checkKey(this.uri, key)
+    // The limit on the length of a key counts the store's prefix.
+    checkKey(this.uri, this.#s3.prefix + key)
   }
 }

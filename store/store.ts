@@ -92,19 +92,22 @@ export interface ObjectStore {
   copy(fromKey: string, toKey: string, options?: PutOptions): Promise<ObjectInfo>
 
   /** Like `copy`, from another store of the same server; undefined where there is no such short way (see `copyObject`). */
-  copyFrom(source: ObjectStore, fromKey: string, toKey: string, options?: PutOptions): Promise<ObjectInfo | undefined>
+  copyFrom?(source: ObjectStore, fromKey: string, toKey: string, options?: PutOptions): Promise<ObjectInfo | undefined>
 
   /** Removes an object; removing an absent one is no error. */
   delete(key: string, options?: CallOptions): Promise<void>
 
+  /** Releases connections. */
+  close(): Promise<void>
+}
+
+/** A store that outlives its writers, so that the killed ones leave something behind: what `createOpenStore` opens. */
+export interface DurableStore extends ObjectStore {
   /** What killed writers left behind under `prefix`. */
   leftovers(prefix: string, options: CollectOptions): AsyncIterable<Leftover>
 
   /** Removes leftovers and says which. */
   collectLeftovers(prefix: string, options: CollectOptions): Promise<Leftover[]>
-
-  /** Releases connections. */
-  close(): Promise<void>
 }
 
 /** Opens stores by URI, the same store for the same URI; passed to whatever needs stores, so that credentials and endpoints stay at the edge. */
