@@ -80,3 +80,11 @@ export const workflowIds = {
 export function sideQueue(engine: string): string {
   return `${engine}-side`
 }
+
+/** Task queue of workflows and light activities, unless workers are started with another. */
+export const defaultTaskQueue = 'longhaul'
+
+/** CPU-heavy stages run in processes of their own, on the queue beside the control queue. */
+export function dataQueueOf(taskQueue: string): string {
+  return `${taskQueue}-data`
+}

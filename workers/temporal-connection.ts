@@ -9,6 +9,11 @@ export function temporalConfig() {
   return { connectionOptions: { ...connectionOptions, address }, namespace, address }
 }
 
+/** Whether the environment or a profile says where Temporal is. */
+export function isTemporalConfigured(): boolean {
+  return loadClientConnectConfig().connectionOptions.address !== undefined
+}
+
 export const defaultAddress = '127.0.0.1:7233'
 
 /** Temporal can't be reached; the message says where it was looked for and what to do. */

@@ -3,15 +3,10 @@ import type { GenerateActivities } from '../activities/generate/generate-activit
 import type { PrepareActivities } from '../activities/prepare/prepare-activities.ts'
 import type { DataActivities } from '../activities/run/data-activities.ts'
 import type { RunActivities } from '../activities/run/run-activities.ts'
-import { sideQueue } from '../domain/dispatch.ts'
+import { dataQueueOf, sideQueue } from '../domain/dispatch.ts'
 import type { Timings } from '../domain/spec.ts'
 
 /** Activities by how they fail: one group for each set of time-outs, with the reason for them. */
-
-/** CPU-heavy stages run in processes of their own, on the queue beside the control queue. */
-export function dataQueue(): string {
-  return `${workflowInfo().taskQueue}-data`
-}
 
 /** Short reads and writes of the store, which may be out of reach for hours: retried as long as the run lives. */
 export const runActivities = proxyActivities<Omit<RunActivities, 'keepProgress'>>({
@@ -30,7 +25,7 @@ export const progressActivities = proxyActivities<Pick<RunActivities, 'keepProgr
 /** Hours of work that heartbeat and go on where they were; what is wrong with the data is not retried. */
 export function dataActivities() {
   return proxyActivities<PrepareActivities & DataActivities>({
-    taskQueue: dataQueue(),
+    taskQueue: dataQueueOf(workflowInfo().taskQueue),
     startToCloseTimeout: '7 days',
     heartbeatTimeout: '2 minutes',
     retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '1m' },

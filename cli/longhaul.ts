@@ -1,0 +1,14 @@
+import { Command } from '@commander-js/extra-typings'
+import { runCommand } from './exit.ts'
+import { startCommand } from './start.ts'
+import { statusCommand } from './status.ts'
+import { workerCommand } from './worker.ts'
+
+const program = new Command('longhaul')
+  .description('Durable generation of training data with self-hosted LLMs, on Temporal.')
+  .showHelpAfterError('Run it with --help to see what it takes.')
+  .addCommand(startCommand())
+  .addCommand(statusCommand())
+  .addCommand(workerCommand())
+
+await runCommand(program, process.argv)
