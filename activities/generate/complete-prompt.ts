@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { PromptSettings } from '../../domain/generation.ts'
 import type { Message, Prompt } from '../../domain/prompt.ts'
 import { endsInLoop } from '../../domain/repetition.ts'
@@ -44,6 +43,7 @@ export interface AskContext {
   cancelled: AbortSignal
   newRid: () => string
   now: () => number
+  wait: (ms: number) => Promise<void>
   /** Between 0 and 1; spreads waits. */
   random: () => number
   onFailedAttempt?: (attempt: FailedAttempt) => void
@@ -124,7 +124,7 @@ async function askTurn(question: TurnQuestion, attempts: FailedAttempt[], contex
       return { kind: 'failure', failure: failureFor(question.prompt, errorClass.reason, attempts, context.now()) }
     if (next === 'defer') return { kind: 'deferred', promptId: question.prompt.promptId, attempts }
     waits += 1
-    await sleep(backOffMs(errorClass, waits, context.random()), undefined, { ref: false })
+    await context.wait(backOffMs(errorClass, waits, context.random()))
   }
 }
 

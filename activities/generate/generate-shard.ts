@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { ShardDispatch } from '../../domain/dispatch.ts'
 import { identityDifference } from '../../domain/engine-identity.ts'
 import { settingsFor } from '../../domain/generation.ts'
@@ -69,6 +70,7 @@ export async function generateShard(dispatch: ShardDispatch, deps: GenerateShard
         cancelled: deps.cancelled,
         newRid: () => randomUUID().replaceAll('-', ''),
         now: Date.now,
+        wait: (ms) => sleep(ms, undefined, { ref: false }),
         random: Math.random,
         onFailedAttempt: (attempt) => deps.log('attempt failed', { ...attempt, promptId: prompt.promptId, shard }),
       }),
