@@ -16,10 +16,10 @@ export interface SourceAccount {
   notes: Record<string, number>
   /** Rows by the schema that they were read with. */
   schemas: Record<string, number>
-  /** The files that were read, in reading order. */
-  files: { uri: string; bytes: number; rows: number }[]
+  /** The files that were read, in reading order; without a size where the server did not tell. */
+  files: { uri: string; bytes: number | null; rows: number }[]
   /** Files that could not be read to their end and were left out as a whole; their rows count nowhere. */
-  skippedFiles: { uri: string; reason: string }[]
+  skippedFiles: { uri: string; why: string }[]
 }
 
 /** Made once by prepare and never recomputed: which prompts there are, and in which shard each is. */

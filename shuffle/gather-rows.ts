@@ -6,7 +6,7 @@ import type { Spill } from './spill-writer.ts'
 
 /** Rows in their final order, one after the other. */
 export interface GatheredRows {
-  readonly bytes: Buffer
+  readonly bytes: Uint8Array
   readonly lengths: Uint32Array
   readonly groups: Uint32Array
   readonly weights: Uint32Array

@@ -2,7 +2,8 @@ import type { Supply } from '../../domain/blend.ts'
 import type { SourceAccount } from '../../domain/plan.ts'
 import type { Spec } from '../../domain/spec.ts'
 import type { OrderedRange } from '../../shuffle/order-rows.ts'
-import type { PieceCounts, ScannedBatch } from './scan-batch.ts'
+import type { PieceCounts } from './scan-batch.ts'
+import type { ScannedSources } from './scan-sources.ts'
 import type { NumberedFile } from './source-list.ts'
 
 /** A source's rows do not add up: a mistake in Longhaul, which must not reach a plan. */
@@ -22,18 +23,22 @@ export class Accounts {
   constructor(
     readonly spec: Spec,
     files: readonly NumberedFile[],
-    scanned: readonly ScannedBatch[],
+    { batches, givenUp }: ScannedSources,
   ) {
     this.#sourceOf = files.map(({ source }) => source)
     this.#available = spec.sources.map(() => 0)
     const rowsOf = files.map(() => 0)
     this.sources = spec.sources.map(({ name }) => emptyAccount(name))
-    for (const piece of scanned.flatMap(({ pieces }) => pieces)) {
+    for (const piece of batches.flatMap(({ pieces }) => pieces)) {
+      if (givenUp.has(piece.file)) continue
       addPiece(this.#accountOf(piece.file), piece)
       rowsOf[piece.file] = (rowsOf[piece.file] ?? 0) + piece.read
     }
     for (const { number, uri, bytes } of files) {
-      this.#accountOf(number).files.push({ uri, bytes, rows: rowsOf[number] ?? 0 })
+      const account = this.#accountOf(number)
+      const why = givenUp.get(number)
+      if (why === undefined) account.files.push({ uri, bytes: bytes ?? null, rows: rowsOf[number] ?? 0 })
+      else account.skippedFiles.push({ uri, why })
     }
   }
 

@@ -1,7 +1,11 @@
 import type { Thinking } from '../../domain/prompt.ts'
 import { withTools } from '../../domain/skeleton.ts'
 import type { Source, Spec } from '../../domain/spec.ts'
-import { type Conversation, conversationReader } from '../../formats/conversation/read-conversation.ts'
+import {
+  type Conversation,
+  conversationColumns,
+  conversationReader,
+} from '../../formats/conversation/read-conversation.ts'
 import type { Row } from '../../formats/conversation/row.ts'
 import { RowRejected } from '../../formats/row-rejected.ts'
 import { fateOf, id128, sha256Hex } from '../../shuffle/digest.ts'
@@ -15,8 +19,12 @@ export interface RowPlace {
   row: number
 }
 
-/** Makes a prompt of a row and spills it, or counts why not. Throws `RowRejected`. */
-export type PromptMaker = (row: Row, place: RowPlace, counts: PieceCounts, spills: SpillWriter) => void
+export interface PromptMaker {
+  /** Columns that prompts are made of. */
+  readonly columns: ReadonlySet<string>
+  /** Makes a prompt of a row and spills it, or counts why not. Throws `RowRejected`. */
+  makePrompt(row: Row, place: RowPlace, counts: PieceCounts, spills: SpillWriter): void
+}
 
 export function promptMaker(source: Source, spec: Spec): PromptMaker {
   const readConversation = conversationReader({
@@ -26,7 +34,7 @@ export function promptMaker(source: Source, spec: Spec): PromptMaker {
   const sourceJson = JSON.stringify(source.name)
   const thinkingChoice = source.thinking ?? spec.thinking
 
-  return function makePrompt(row, place, counts, spills) {
+  function makePrompt(row: Row, place: RowPlace, counts: PieceCounts, spills: SpillWriter): void {
     const conversation = readConversation(row)
     counts.schemas[conversation.schema] = (counts.schemas[conversation.schema] ?? 0) + 1
     const note = (what: ReductionNote) => {
@@ -46,6 +54,8 @@ export function promptMaker(source: Source, spec: Spec): PromptMaker {
     line += `,"provenance":${provenanceJson(conversation, place)}}\n`
     spills.add({ id, group: place.file, row: place.row, weight: 0 }, line, fate)
   }
+
+  return { columns: conversationColumns(source.mapping), makePrompt }
 }
 
 /**

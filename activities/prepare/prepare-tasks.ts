@@ -4,7 +4,7 @@ import { type GatheredRows, gatherRows } from '../../shuffle/gather-rows.ts'
 import { type OrderedRange, orderRange } from '../../shuffle/order-rows.ts'
 import type { Spill } from '../../shuffle/spill-writer.ts'
 import { promptMaker } from './make-prompt.ts'
-import { type Piece, type ScannedBatch, scanBatch } from './scan-batch.ts'
+import { type FilePiece, type ScannedBatch, scanBatch } from './scan-batch.ts'
 import type { PrepareSizes } from './sizes.ts'
 
 /** What every thread knows from its start. */
@@ -16,7 +16,7 @@ export interface TaskContext {
 
 /** The CPU-heavy steps, each a pure function of its input and the scratch files that it names. */
 export interface PrepareTasks {
-  scan(input: { batch: number; pieces: Piece[] }): Promise<ScannedBatch>
+  scan(input: { batch: number; pieces: readonly FilePiece[] }): Promise<ScannedBatch>
   order(input: {
     spills: readonly Spill[]
     fromStep: number

@@ -1,5 +1,5 @@
 import type { Spec } from '../../domain/spec.ts'
-import { type SourceFile, sourceFiles } from '../../formats/source-files.ts'
+import type { SourceFile } from '../../formats/places/source-file.ts'
 
 /** A file with its number among all files of the run, which is its group in the shuffle. */
 export interface NumberedFile extends SourceFile {
@@ -9,11 +9,14 @@ export interface NumberedFile extends SourceFile {
 }
 
 /** All files of all sources in reading order: as the spec names them, and by name below a folder. */
-export async function listSourceFiles(spec: Spec): Promise<NumberedFile[]> {
+export async function listSourceFiles(
+  spec: Spec,
+  filesOf: (uri: string) => Promise<SourceFile[]>,
+): Promise<NumberedFile[]> {
   const files: NumberedFile[] = []
   for (const [source, { uri }] of spec.sources.entries()) {
     for (const one of typeof uri === 'string' ? [uri] : uri) {
-      for (const file of await sourceFiles(one)) files.push({ ...file, number: files.length, source })
+      for (const file of await filesOf(one)) files.push({ ...file, number: files.length, source })
     }
   }
   return files

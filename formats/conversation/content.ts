@@ -2,16 +2,20 @@ import { RowRejected, shown } from '../row-rejected.ts'
 import { isObject, type Row } from './row.ts'
 
 /** Columns that hold media in multimodal datasets. */
-const mediaColumns = ['image', 'images', 'video', 'videos', 'audio', 'audios']
+export const mediaColumns = ['image', 'images', 'video', 'videos', 'audio', 'audios']
 const mediaParts = /^(image|input_image|image_url|audio|input_audio|video|video_url)/
 /** How text-only columns refer to media that lie elsewhere. */
 const mediaMarks = /<(?:image|video|audio)>/
+
+/** Stands for a text whose bytes are not UTF-8, in rows of binary formats. */
+export class InvalidText {}
 
 /** The text of a turn, byte for byte: a string, or the text parts of a list joined. */
 export function textOf(content: unknown): string {
   if (typeof content === 'string') return content
   if (content === null || content === undefined) return ''
   if (Array.isArray(content)) return content.map(partText).join('')
+  if (content instanceof InvalidText) throw new RowRejected('invalid_utf8')
   throw new RowRejected('content_unreadable', shown(content))
 }
 

@@ -1,7 +1,7 @@
 import type { Message, Role, Thinking } from '../../domain/prompt.ts'
 import type { Mapping } from '../../domain/spec.ts'
 import { RowRejected, shown } from '../row-rejected.ts'
-import { isBlank, refuseMedia, textOf } from './content.ts'
+import { isBlank, mediaColumns, refuseMedia, textOf } from './content.ts'
 import { parsedJson, templateKwargsOf, toolsOf } from './json-columns.ts'
 import { roleTable } from './roles.ts'
 import { firstOf, isObject, type Row, valueAt } from './row.ts'
@@ -22,6 +22,14 @@ export interface Conversation {
   origin?: string
 }
 
+/** Columns that `conversationReader` looks at. */
+export function conversationColumns(mapping: Mapping = {}): Set<string> {
+  const named = [mapping.turns, mapping.prompt, mapping.system, mapping.id, mapping.tools].flatMap((path) => path ?? [])
+  const known = schemas.flatMap(({ turns, prompt, options }) => [turns ?? [], prompt ?? [], options ?? []].flat())
+  const roots = named.map((path) => path.split('.')[0] ?? path)
+  return new Set([...named, ...roots, ...known, ...idColumns, ...systemColumns, ...thinkingColumns, ...otherColumns])
+}
+
 export interface ConversationReaderOptions {
   readonly mapping?: Mapping
   /** Puts the answers of a multiple-choice question into the order in which they are shown. */
@@ -31,6 +39,16 @@ export interface ConversationReaderOptions {
 const idColumns = ['id', 'uuid', 'prompt_id', 'conversation_id', 'conversation_hash']
 const systemColumns = ['system', 'system_prompt']
 const thinkingColumns = ['reasoning', 'thinking_mode', 'thinking']
+const otherColumns = [
+  ...mediaColumns,
+  'tools',
+  'chat_template_kwargs',
+  'template_kwargs',
+  'split',
+  'license',
+  'category',
+  'source',
+]
 const roleKeys = ['role', 'from', 'speaker']
 const contentKeys = ['content', 'value', 'text']
 

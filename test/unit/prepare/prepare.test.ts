@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, wr
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { createPrepareActivities } from '../../../activities/prepare/prepare-activities.ts'
+import { prepareInStore } from '../../../activities/prepare/prepare-in-store.ts'
 import { defaultSizes, type PrepareSizes } from '../../../activities/prepare/sizes.ts'
 import type { Plan } from '../../../domain/plan.ts'
 import type { Prompt } from '../../../domain/prompt.ts'
@@ -33,14 +33,17 @@ async function prepared(options: Record<string, unknown>, sizes: Partial<Prepare
   mkdirSync(runFolder, { recursive: true })
   const spec = parseSpec({ run: 'r', engines: 2, ...options })
   writeFileSync(join(runFolder, 'spec.json'), JSON.stringify({ spec, specHash: 'h', frozenAt: '' }))
-  const activities = createPrepareActivities({
-    openStore: createOpenStore(),
-    scratch: join(folder, 'scratch'),
-    threads: 2,
-    sizes: { ...defaultSizes, ...sizes },
-  })
-  const input = { run: 'r', store: `file://${root}`, specHash: 'h' }
-  const summary = await activities.prepare(input)
+  const prepare = () =>
+    prepareInStore(
+      { run: 'r', store: `file://${root}`, specHash: 'h', signal: new AbortController().signal, onProgress() {} },
+      {
+        openStore: createOpenStore(),
+        scratch: join(folder, 'scratch'),
+        threads: 2,
+        sizes: { ...defaultSizes, ...sizes },
+      },
+    )
+  const summary = await prepare()
   const files = () =>
     readdirSync(runFolder, { recursive: true, encoding: 'utf8' })
       .sort()
@@ -61,7 +64,7 @@ async function prepared(options: Record<string, unknown>, sizes: Partial<Prepare
     prompts: shards.flat(),
     rejects: (source: string) => lines<Reject>(`rejects/${source}.jsonl`),
     files,
-    again: () => activities.prepare(input),
+    again: prepare,
   }
 }
 

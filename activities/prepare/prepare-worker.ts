@@ -1,0 +1,20 @@
+import { workerData } from 'node:worker_threads'
+import { transferableSymbol, valueSymbol } from 'piscina'
+import type { GatheredRows } from '../../shuffle/gather-rows.ts'
+import { type PrepareTasks, prepareTasks, type TaskContext } from './prepare-tasks.ts'
+
+/** What each thread runs: the tasks by their names. */
+const tasks = prepareTasks(workerData as TaskContext)
+
+export const scan: PrepareTasks['scan'] = (input) => tasks.scan(input)
+export const order: PrepareTasks['order'] = (input) => tasks.order(input)
+
+/** Moved and not copied to the thread that asked: it is megabytes. */
+export async function gather(input: Parameters<PrepareTasks['gather']>[0]) {
+  const rows = await tasks.gather(input)
+  return { [transferableSymbol]: buffersOf(rows), [valueSymbol]: rows }
+}
+
+function buffersOf({ bytes, lengths, groups, weights }: GatheredRows): ArrayBufferLike[] {
+  return [bytes, lengths, groups, weights].map((array) => array.buffer)
+}

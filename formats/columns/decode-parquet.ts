@@ -1,0 +1,65 @@
+import { parquetReadObjects, parquetSchema } from 'hyparquet'
+import { compressors } from 'hyparquet-compressors'
+import { BadFile, blamingFile } from '../bad-file.ts'
+import { InvalidText } from '../conversation/content.ts'
+import type { Decode, ParquetPiece, RowCursor } from '../pieces.ts'
+import { openParquet } from './parquet-file.ts'
+import { plainValue, rowExcerpt } from './plain-value.ts'
+
+// A byte order mark inside of a text belongs to the text.
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/** Rows of a Parquet row group. */
+export const decodeParquet: Decode<ParquetPiece> = async ({ path, rowStart, rowEnd }, { columns }, visit) => {
+  const rows = await readRows(path, rowStart, rowEnd, columns)
+  if (rows.length !== rowEnd - rowStart) {
+    throw new BadFile('corrupt', `rows ${rowStart + 1} to ${rowEnd} gave ${rows.length} rows`)
+  }
+  let row: Record<string, unknown> = {}
+  const cursor: RowCursor = {
+    row: 0,
+    read: () => plainValue(row) as Record<string, unknown>,
+    excerpt: () => rowExcerpt(row),
+  }
+  rows.forEach((read, n) => {
+    row = read
+    cursor.row = rowStart + n + 1
+    visit(cursor)
+  })
+}
+
+async function readRows(
+  path: string,
+  rowStart: number,
+  rowEnd: number,
+  wanted: ReadonlySet<string>,
+): Promise<Record<string, unknown>[]> {
+  const { buffer, metadata, close } = await openParquet(path)
+  try {
+    const there = parquetSchema(metadata).children.map(({ element }) => element.name)
+    const some = there.filter((name) => wanted.has(name))
+    return await blamingFile(() =>
+      parquetReadObjects({
+        file: buffer,
+        metadata,
+        rowStart,
+        rowEnd,
+        // Where none is known, all are read, so that the rejects can say what there was.
+        columns: some.length > 0 ? some : there,
+        compressors,
+        parsers: { stringFromBytes },
+      }),
+    )
+  } finally {
+    await close()
+  }
+}
+
+function stringFromBytes(bytes: Uint8Array | undefined): unknown {
+  if (!bytes) return bytes
+  try {
+    return utf8.decode(bytes)
+  } catch {
+    return new InvalidText()
+  }
+}
