@@ -1,5 +1,5 @@
 import { workerData } from 'node:worker_threads'
-import { transferableSymbol, valueSymbol } from 'piscina'
+import { move, transferableSymbol, valueSymbol } from 'piscina'
 import type { GatheredRows } from '../../shuffle/gather-rows.ts'
 import { type PrepareTasks, prepareTasks, type TaskContext } from './prepare-tasks.ts'
 
@@ -12,7 +12,7 @@ export const order: PrepareTasks['order'] = (input) => tasks.order(input)
 /** Moved and not copied to the thread that asked: it is megabytes. */
 export async function gather(input: Parameters<PrepareTasks['gather']>[0]) {
   const rows = await tasks.gather(input)
-  return { [transferableSymbol]: buffersOf(rows), [valueSymbol]: rows }
+  return move({ [transferableSymbol]: buffersOf(rows), [valueSymbol]: rows })
 }
 
 function buffersOf({ bytes, lengths, groups, weights }: GatheredRows): ArrayBufferLike[] {
