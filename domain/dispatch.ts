@@ -66,6 +66,9 @@ export const failureTypes = {
   invalidSpec: 'InvalidRunSpec',
   specDiffers: 'SpecDiffers',
   runNotWhole: 'RunNotWhole',
+  invalidMerge: 'InvalidMerge',
+  datasetDamaged: 'DatasetDamaged',
+  countsDisagree: 'CountsDisagree',
 } as const
 
 /** Workflow ids of a run's parts. */

@@ -20,7 +20,7 @@ const uri = z
     'must be an absolute path or begin with file:///, s3://, http(s):// or hf://',
   )
 
-const storeUri = z.string().regex(/^(file:\/\/\/|s3:\/\/)./, 'must begin with file:/// or s3://')
+export const storeUri = z.string().regex(/^(file:\/\/\/|s3:\/\/)./, 'must begin with file:/// or s3://')
 
 /** Seeds may pass 2^53, which tctl would turn into a double: they are strings inside. */
 const seed = z.union([z.string().min(1).max(200), z.int()]).transform(String)
@@ -127,7 +127,7 @@ const enginesSchema = z
   )
   .refine((engines) => new Set(engines.map((engine) => engine.queue)).size === engines.length, 'names an engine twice')
 
-const datasetSchema = z.strictObject({
+export const datasetSchema = z.strictObject({
   /** Where the dataset lives: versions and the pointer to the current one. */
   uri: storeUri,
   /** Where the current version is backed up before it is merged into; left out: `<uri>-backup`. */
@@ -139,6 +139,8 @@ const datasetSchema = z.strictObject({
   truncated: z.enum(['in', 'out']).default('in'),
   /** Aim for output files of this size before compression. */
   fileBytes: positive.default(256 * 1024 * 1024),
+  /** Of the shuffle and of every draw: the same inputs with the same seed give the same bytes. */
+  seed: seed.default('longhaul'),
 })
 
 /** Times that the workflows go by, in seconds. Shorter ones find trouble sooner and mistake slowness for it more often. */

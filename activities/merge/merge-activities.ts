@@ -1,0 +1,129 @@
+import { ApplicationFailure, cancellationSignal, heartbeat } from '@temporalio/activity'
+import { datasetKeys } from '../../domain/dataset.ts'
+import type { MergeRequest, MergeResult } from '../../domain/dataset-merge.ts'
+import { failureTypes } from '../../domain/dispatch.ts'
+import type { OpenStore } from '../../store/store.ts'
+import { backUp } from './back-up.ts'
+import { readVersion } from './datasets.ts'
+import { BackupNotVerified, CountsDisagree, DatasetDamaged, RunNotMergeable } from './errors.ts'
+import { mergeVersion } from './merge-version.ts'
+import { backupUriOf, type MergePlan, planMerge } from './plan-merge.ts'
+import { publishVersion } from './publish-version.ts'
+import { defaultMergeSizes, type MergeSizes } from './sizes.ts'
+
+export interface MergeDeps {
+  openStore: OpenStore
+  /** Store of runs that are named without one. */
+  defaultStore: string
+  /** Local folder for what does not fit into memory. */
+  scratch: string
+  sizes?: MergeSizes
+}
+
+/** A version that was made, and is not published yet. */
+export interface MadeVersion {
+  version: number
+  manifestHash: string
+}
+
+export type MergeActivities = ReturnType<typeof createMergeActivities>
+
+/** Activities of the back-up and merge stage, served by data workers. */
+export function createMergeActivities(deps: MergeDeps) {
+  const { openStore, defaultStore, scratch, sizes = defaultMergeSizes } = deps
+
+  return {
+    async planMerge(request: MergeRequest): Promise<MergePlan> {
+      return await beating((report) =>
+        planMerge(request, {
+          openStore,
+          defaultStore,
+          now: Date.now,
+          onFile: (file) => report({ phase: 'adopting', file }),
+        }),
+      )
+    },
+
+    /** Copies the current version and verifies the copy. */
+    async backUpDataset({ options, base }: MergePlan): Promise<string | undefined> {
+      if (!base) return undefined
+      return await beating(async (report) => {
+        const dataset = openStore(options.uri)
+        const version = await readVersion(dataset, base.version, base.manifestHash)
+        const backup = openStore(backupUriOf(options))
+        await backUp(version, {
+          ...{ dataset, backup, signal: cancellationSignal() },
+          root: version.manifest.root ? openStore(version.manifest.root) : dataset,
+          onProgress: (progress) => report({ phase: 'backing up', ...progress }),
+        })
+        return backup.uri
+      })
+    },
+
+    /** Makes the next version; nothing when the run brings nothing new. */
+    async mergeVersion(plan: MergePlan): Promise<MadeVersion | undefined> {
+      return await beating(async (report) => {
+        const signal = cancellationSignal()
+        const made = await mergeVersion(plan, { openStore, scratch, sizes, signal, now: Date.now, onProgress: report })
+        return made && { version: made.manifest.version, manifestHash: made.manifestHash }
+      })
+    },
+
+    /** Makes a version current; false when another merge was faster. */
+    async publishVersion({ plan, made }: { plan: MergePlan; made: MadeVersion }): Promise<boolean> {
+      return await beating(() => publishVersion(openStore(plan.options.uri), plan, made, Date.now))
+    },
+
+    /** What is to be said of a version. */
+    async describeMerge({
+      plan,
+      version,
+      changed,
+    }: {
+      plan: MergePlan
+      version: number
+      changed: boolean
+    }): Promise<MergeResult> {
+      const store = openStore(plan.options.uri)
+      if (version === 0) return { dataset: store.uri, version, manifest: '', rows: 0, changed }
+      const { manifest } = await readVersion(store, version)
+      const { sources: _, ...counts } = manifest.counts ?? { sources: {} }
+      return {
+        dataset: store.uri,
+        version,
+        manifest: `${store.uri}/${datasetKeys.manifest(version)}`,
+        rows: manifest.rows,
+        changed,
+        ...('merged' in counts && { counts }),
+        ...(changed && plan.base && { backup: backupUriOf(plan.options) }),
+      }
+    },
+  }
+}
+
+const beatMs = 5_000
+
+/** Heartbeats from a timer with the progress that was last reported, so that a long step on one file is no death. */
+async function beating<Result>(work: (report: (progress: object) => void) => Promise<Result>): Promise<Result> {
+  let last: object = {}
+  const timer = setInterval(() => heartbeat(last), beatMs)
+  try {
+    return await work((progress) => {
+      last = progress
+    })
+  } catch (error) {
+    throw forWorkflow(error)
+  } finally {
+    clearInterval(timer)
+  }
+}
+
+/** What is wrong with the data is not tried again; everything else is. */
+function forWorkflow(error: unknown): unknown {
+  const typed = (type: string) =>
+    ApplicationFailure.create({ message: (error as Error).message, type, nonRetryable: true, cause: error as Error })
+  if (error instanceof DatasetDamaged || error instanceof BackupNotVerified) return typed(failureTypes.datasetDamaged)
+  if (error instanceof CountsDisagree) return typed(failureTypes.countsDisagree)
+  if (error instanceof RunNotMergeable) return typed(failureTypes.invalidMerge)
+  return error
+}

@@ -1,0 +1,124 @@
+import { createHash } from 'node:crypto'
+import type { RunManifest } from '../../domain/commit.ts'
+import { type MergedRun, versionName } from '../../domain/dataset.ts'
+import type { MergeRequest } from '../../domain/dataset-merge.ts'
+import { runKeys } from '../../domain/run-keys.ts'
+import type { DatasetOptions } from '../../domain/spec.ts'
+import { ObjectNotFound } from '../../store/errors.ts'
+import { readBytes } from '../../store/read-object.ts'
+import type { ObjectStore, OpenStore } from '../../store/store.ts'
+import { adoptInPlace, type ReadPointer, type ReadVersion, readPointer, readVersion } from './datasets.ts'
+import { RunNotMergeable } from './errors.ts'
+
+/** What one attempt at a merge goes by: few strings, so that it can be handed from activity to activity. */
+export interface MergePlan {
+  options: DatasetOptions
+  /** Version that is merged into; none for a dataset that does not exist yet. */
+  base?: { version: number; manifestHash: string; pointerEtag: string }
+  /** The run's store, its manifest's key in it, and the hash of its bytes. */
+  run: { store: string; key: string; manifestHash: string }
+  /** The same inputs and options give the same id. */
+  mergeId: string
+  /** The run is in this version already. */
+  mergedInto?: number
+}
+
+/** Raised when the same inputs would give other bytes than before. */
+const mergeCode = 1
+
+export interface PlanDeps {
+  openStore: OpenStore
+  defaultStore: string
+  now: () => number
+  onFile: (key: string) => void
+}
+
+/** Looks at the dataset and the run, adopts the files of a dataset without versions, and says what is to be merged. */
+export async function planMerge(request: MergeRequest, deps: PlanDeps): Promise<MergePlan> {
+  const { dataset: options } = request
+  const store = deps.openStore(options.uri)
+  const run = await readRun(request, deps)
+  const current = await readCurrent(store, deps)
+  const base = current && {
+    version: current.manifest.version,
+    manifestHash: current.manifestHash,
+    pointerEtag: current.etag,
+  }
+  const merged = current?.manifest.runs.find(({ manifestHash }) => manifestHash === run.manifestHash)
+  return {
+    options,
+    ...(base && { base }),
+    run: { store: run.store.uri, key: run.key, manifestHash: run.manifestHash },
+    mergeId: mergeIdOf(options, base?.manifestHash, run.manifestHash),
+    ...(merged && { mergedInto: merged.version }),
+  }
+}
+
+async function readCurrent(store: ObjectStore, deps: PlanDeps): Promise<(ReadVersion & { etag: string }) | undefined> {
+  let read = await readPointer(store)
+  if (!read && (await adoptInPlace(store, deps.now, deps.onFile))) read = await readPointer(store)
+  return read && { ...(await versionAt(store, read)), etag: read.etag }
+}
+
+export async function versionAt(store: ObjectStore, { pointer }: ReadPointer): Promise<ReadVersion> {
+  return await readVersion(store, pointer.version, pointer.manifestHash)
+}
+
+interface ReadRun {
+  store: ObjectStore
+  key: string
+  manifest: RunManifest
+  manifestHash: string
+}
+
+async function readRun({ run, store: storeUri }: MergeRequest, deps: PlanDeps): Promise<ReadRun> {
+  const { store, key } = placeOfRun(run, storeUri ?? deps.defaultStore, deps.openStore)
+  return await readRunManifest(store, key)
+}
+
+export async function readRunManifest(store: ObjectStore, key: string, expectedHash?: string): Promise<ReadRun> {
+  try {
+    const bytes = await readBytes(store, key)
+    const manifestHash = createHash('sha256').update(bytes).digest('hex')
+    if (expectedHash !== undefined && manifestHash !== expectedHash) {
+      throw new RunNotMergeable(`${store.uri}/${key} is not the manifest that the merge was started with.`)
+    }
+    return { store, key, manifest: JSON.parse(bytes.toString('utf8')) as RunManifest, manifestHash }
+  } catch (error) {
+    if (!(error instanceof ObjectNotFound)) throw error
+    throw new RunNotMergeable(
+      `There is no ${store.uri}/${key}: the run does not exist there, or it has not been verified yet. A run is merged by its name or by the URI of its manifest.json.`,
+    )
+  }
+}
+
+const manifestUri = /^(.+?)\/(runs\/[^/]+\/manifest\.json)$/
+
+function placeOfRun(run: string, storeUri: string, openStore: OpenStore): { store: ObjectStore; key: string } {
+  if (!run.includes('://')) return { store: openStore(storeUri), key: runKeys(run).manifest }
+  const [, root, key] = manifestUri.exec(run) ?? []
+  if (root === undefined || key === undefined) {
+    throw new RunNotMergeable(`${run} is no manifest of a run: those end with runs/<run>/manifest.json.`)
+  }
+  return { store: openStore(root), key }
+}
+
+function mergeIdOf(options: DatasetOptions, baseHash: string | undefined, runHash: string): string {
+  const { uri: _, backup: __, ...shaping } = options
+  const text = JSON.stringify({ mergeCode, base: baseHash ?? null, run: runHash, ...shaping })
+  return createHash('sha256').update(text).digest('hex').slice(0, 32)
+}
+
+/** How a version lists the run that went into it. */
+export function mergedRunOf({ store, key, manifest, manifestHash }: ReadRun, version: number): MergedRun {
+  const { run, specHash, model, weightVersion, samples } = manifest
+  return { run, manifest: `${store.uri}/${key}`, manifestHash, specHash, model, weightVersion, samples, version }
+}
+
+export function backupUriOf({ uri, backup }: DatasetOptions): string {
+  return backup ?? `${uri.replace(/\/+$/, '')}-backup`
+}
+
+export function versionUri(options: DatasetOptions, version: number): string {
+  return `${options.uri.replace(/\/+$/, '')}/${versionName(version)}`
+}

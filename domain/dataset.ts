@@ -1,0 +1,104 @@
+/** Layout of dataset manifests; another number means that older code must not touch the dataset. */
+export const datasetLayout = 1
+
+/** `current.json`: which version of a dataset counts. Only ever replaced by compare-and-swap. */
+export interface DatasetPointer {
+  layout: number
+  version: number
+  /** Key of the version's manifest, and the SHA-256 of its bytes. */
+  manifest: string
+  manifestHash: string
+  /** Earlier moves of the pointer and this one, newest last; the oldest are forgotten. */
+  moves: PointerMove[]
+}
+
+export interface PointerMove {
+  from?: number
+  to: number
+  /** ISO 8601. */
+  at: string
+  why: 'adopted' | 'merged' | 'rolled back' | 'restored'
+}
+
+/** How the rows of a dataset's files are written. */
+export type DatasetFormat = 'jsonl'
+export type Compression = 'none' | 'gzip'
+
+/** A file of a dataset version, with what it holds. */
+export interface DatasetFile {
+  /** Key below the version's root. */
+  key: string
+  rows: number
+  bytes: number
+  /** SHA-256 of the file's bytes, in hex. */
+  sha256: string
+}
+
+/** What became of the rows: `old + new = duplicates + dropped + merged`. */
+export interface RowCounts {
+  old: number
+  new: number
+  /** Rows that gave way to another one with the same conversation skeleton. */
+  duplicates: number
+  /** Rows left out by policy. */
+  dropped: number
+  merged: number
+}
+
+export interface MergeCounts extends RowCounts {
+  /** The same by source: each adds up on its own. */
+  sources: Record<string, RowCounts>
+  /** Rows left out, by why. */
+  reasons: Record<string, number>
+}
+
+/** A run whose samples are in a version. */
+export interface MergedRun {
+  run: string
+  /** URI of its manifest, and the SHA-256 of the manifest's bytes: what tells runs apart. */
+  manifest: string
+  manifestHash: string
+  specHash: string
+  model: string
+  weightVersion: string
+  samples: number
+  /** Version that the run was merged into. */
+  version: number
+}
+
+/** `v0007/manifest.json`: written once and last, so its presence says that the version is whole. */
+export interface DatasetManifest {
+  layout: number
+  version: number
+  /** Version that this one was made of. */
+  parent?: { version: number; manifestHash: string }
+  /** Tells the merge that made it from others: the same inputs and options give the same id. */
+  mergeId?: string
+  /** ISO 8601. */
+  createdAt: string
+  /** Where the files lie when that is not the dataset itself: versions that were adopted from elsewhere. */
+  root?: string
+  format: DatasetFormat
+  compression: Compression
+  rows: number
+  bytes: number
+  files: DatasetFile[]
+  counts?: MergeCounts
+  /** Every run whose samples went into this version or one that it was made of. */
+  runs: MergedRun[]
+}
+
+/** Where the parts of a dataset lie, relative to its store. */
+export const datasetKeys = {
+  pointer: 'current.json',
+  /** Says which merge has the version's number, before any of its files is there. */
+  claim: (version: number) => `${versionName(version)}/claim.json`,
+  manifest: (version: number) => `${versionName(version)}/manifest.json`,
+  part: (version: number, part: number, extension: string) =>
+    `${versionName(version)}/part-${String(part).padStart(5, '0')}${extension}`,
+}
+
+/** `7` → `v0007`. */
+export function versionName(version: number): string {
+  return `v${String(version).padStart(4, '0')}`
+}
