@@ -1,4 +1,5 @@
 import { Command } from '@commander-js/extra-typings'
+import { demoCommand } from './demo.ts'
 import { runCommand } from './exit.ts'
 import { startCommand } from './start.ts'
 import { statusCommand } from './status.ts'
@@ -7,6 +8,7 @@ import { workerCommand } from './worker.ts'
 const program = new Command('longhaul')
   .description('Durable generation of training data with self-hosted LLMs, on Temporal.')
   .showHelpAfterError('Run it with --help to see what it takes.')
+  .addCommand(demoCommand())
   .addCommand(startCommand())
   .addCommand(statusCommand())
   .addCommand(workerCommand())

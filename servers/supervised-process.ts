@@ -70,7 +70,8 @@ export class SupervisedProcess {
     const { command, args, env, logFile } = this.options
     const output = openSync(logFile, 'a')
     const startedAt = Date.now()
-    const child = spawn(command, args, { env, stdio: ['ignore', output, output] })
+    // A group of its own: Ctrl-C reaches us alone, and we end our children in order.
+    const child = spawn(command, args, { env, detached: true, stdio: ['ignore', output, output] })
     closeSync(output)
     this.#child = child
     let isOver = false

@@ -1,0 +1,167 @@
+import { cp, mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Command } from '@commander-js/extra-typings'
+import { defaultTaskQueue, workflowIds } from '../domain/dispatch.ts'
+import type { Death } from '../servers/supervised-process.ts'
+import type { TemporalServer } from '../servers/temporal-server.ts'
+import { createOpenStore } from '../store/open-store.ts'
+import { AllWorkers, startLocalTemporal } from '../workers/all-workers.ts'
+import { projectRoot, readEnvironment } from '../workers/environment.ts'
+import { connectClient, isTemporalConfigured, temporalConfig } from '../workers/temporal-connection.ts'
+import { describeOutcome, followRun } from './demo-screen.ts'
+import { SimulatedEngines } from './simulated-engines.ts'
+
+const engineCount = 8
+/** Twenty times faster than the GPUs that are simulated. */
+const timeScale = 0.05
+
+export function demoCommand() {
+  return new Command('demo')
+    .description('Do a whole run on embedded parts: a local Temporal server, a file store, eight simulated engines.')
+    .option('--keep', 'leave everything running afterwards, until Ctrl-C, to look around')
+    .addHelpText('after', '\nExample:\n  npm run demo -- --keep')
+    .action(async ({ keep }) => {
+      const demo = new Demo(new Date())
+      const interrupted = new Promise<'interrupted'>((resolve) => {
+        for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+          process.once(signal, () => resolve('interrupted'))
+      })
+      try {
+        const ended = await Promise.race([demo.run(), interrupted])
+        if (keep && ended !== 'interrupted') {
+          say('\nEverything is left running to look around; Ctrl-C ends it.')
+          await interrupted
+        }
+        if (ended === 'interrupted') process.exitCode = 1
+      } finally {
+        await demo.stop()
+      }
+    })
+}
+
+class Demo {
+  readonly #run: string
+  readonly #home: string
+  readonly #parts: { stop(): Promise<void> }[] = []
+  #isStopping = false
+
+  constructor(now: Date) {
+    this.#run = `demo-${now.toISOString().slice(0, 19).replaceAll(/[-:]/g, '').replace('T', '-')}`
+    this.#home = join(projectRoot(), '.longhaul', this.#run)
+  }
+
+  /** Sets everything up, does the run with a worker killed half way, and prints what came out. */
+  async run(): Promise<void> {
+    await mkdir(this.#home, { recursive: true })
+    const environment = readEnvironment({
+      ...process.env,
+      LONGHAUL_HOME: this.#home,
+      LONGHAUL_STORE: `file://${join(this.#home, 'store')}`,
+    })
+    say(`Longhaul demo: run ${this.#run}, in ${this.#home}`)
+
+    const server = await this.#startTemporal(environment)
+    const engines = await this.#add(
+      SimulatedEngines.start(['--engines', String(engineCount), '--port', '0', '--time-scale', String(timeScale)]),
+    )
+    say(`${engineCount} simulated engines are up, ${1 / timeScale} times faster than the GPUs that they stand for`)
+    const workers = await this.#add(this.#startWorkers(engines.urls, environment))
+    const dataset = await this.#copyDataset()
+
+    const client = await connectClient()
+    this.#parts.push({ stop: () => client.connection.close() })
+    const spec = demoSpec(this.#run, dataset)
+    await client.workflow.start('expandDataset', {
+      taskQueue: defaultTaskQueue,
+      workflowId: workflowIds.run(this.#run),
+      args: [spec],
+    })
+    const openStore = createOpenStore()
+    const store = openStore(environment.defaultStore)
+    const result = client.workflow.getHandle(workflowIds.run(this.#run)).result()
+    await followRun(store, this.#run, result, (share) => share >= 0.5 && this.#killOnce(workers))
+    say(
+      await describeOutcome(store, this.#run, {
+        home: this.#home,
+        dataset,
+        spec,
+        ui: server?.uiUrl,
+        address: temporalConfig().address,
+      }),
+    )
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopping = true
+    for (const part of this.#parts.reverse()) await part.stop()
+  }
+
+  #hasKilled = false
+
+  /** What a crash does, only on purpose. */
+  #killOnce(workers: AllWorkers): void {
+    if (this.#hasKilled) return
+    this.#hasKilled = true
+    const victim = workers.process('engine worker gpu-3')
+    say(`\nHalf way: killing the worker of engine gpu-3 (process ${victim.pid}) with SIGKILL`)
+    victim.signal('SIGKILL')
+  }
+
+  async #startTemporal(environment: ReturnType<typeof readEnvironment>): Promise<TemporalServer | undefined> {
+    if (isTemporalConfigured()) return undefined
+    const server = await this.#add(startLocalTemporal(environment, say, this.#onDeath))
+    process.env.TEMPORAL_ADDRESS = server.address
+    say(`Temporal server at ${server.address}, its UI at ${server.uiUrl}`)
+    return server
+  }
+
+  async #startWorkers(urls: string[], environment: ReturnType<typeof readEnvironment>): Promise<AllWorkers> {
+    const engines = urls.map((url, n) => ({ queue: `gpu-${n}`, url }))
+    const env = { ...process.env, LONGHAUL_HOME: environment.home, LONGHAUL_STORE: environment.defaultStore }
+    const timings = 'recheckMs=200,lostAfterMs=4000,stallMs=8000,controlMs=500,rampMs=200,liveMs=700,checkpointMs=2000'
+    const options = {
+      taskQueue: defaultTaskQueue,
+      engines,
+      engineArguments: ['--grace-seconds', '1', '--timings', timings],
+      controlArguments: ['--progress-seconds', '0.5'],
+    }
+    return AllWorkers.start(options, environment, env, this.#onDeath)
+  }
+
+  async #copyDataset(): Promise<string> {
+    const folder = join(this.#home, 'dataset')
+    await cp(join(projectRoot(), 'demo', 'dataset'), folder, { recursive: true })
+    return folder
+  }
+
+  async #add<Part extends { stop(): Promise<void> }>(starting: Promise<Part>): Promise<Part> {
+    const part = await starting
+    if (this.#isStopping) await part.stop()
+    this.#parts.push(part)
+    return part
+  }
+
+  readonly #onDeath = ({ name, code, signal, restartInMs }: Death): void => {
+    if (!this.#isStopping) say(`${name} ended (${signal ?? `exit code ${code}`}); started again in ${restartInMs} ms`)
+  }
+}
+
+function demoSpec(run: string, dataset: string) {
+  const sources = ['chats', 'shared', 'instructions'].map((name) =>
+    join(projectRoot(), 'demo', 'sources', `${name}.jsonl`),
+  )
+  return {
+    run,
+    sources,
+    engines: engineCount,
+    shardSize: 100,
+    dataset: { uri: `file://${dataset}` },
+    timings: { heartbeatSeconds: 3, scheduleToStartSeconds: 5, probeSeconds: [0.5, 1, 2] },
+  }
+}
+
+export type DemoSpec = ReturnType<typeof demoSpec>
+
+function say(text: string): void {
+  process.stdout.write(`${text}\n`)
+}
