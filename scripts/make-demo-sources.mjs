@@ -109,7 +109,7 @@ const chats = topics.flatMap((topic, i) =>
   })),
 )
 const shared = topics.flatMap((topic, i) =>
-  questions.map((ask, j) => ({
+  questions.map((ask) => ({
     conversations: [
       { from: 'human', value: `${ask(topic)} Please think of readers who live far from any city.` },
       { from: 'gpt', value: 'An answer that is going to be written anew.' },
@@ -132,7 +132,7 @@ const lines = (rows) => `${rows.join('\n')}\n`
 /** Puts rows that can't become prompts among the others, as real sources have them. */
 const spoil = (rows, bad) => {
   const spoilt = [...rows]
-  bad.forEach((row, i) => spoilt.splice(Math.floor(((i + 1) * rows.length) / (bad.length + 1)), 0, row))
+  for (const [i, row] of bad.entries()) spoilt.splice(Math.floor(((i + 1) * rows.length) / (bad.length + 1)), 0, row)
   return spoilt
 }
 

@@ -1,0 +1,138 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { homedir, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Client, Connection } from '@temporalio/client'
+import { defaultTaskQueue, workflowIds } from '../../domain/dispatch.ts'
+import type { Progress } from '../../domain/progress.ts'
+import { runKeys } from '../../domain/run-keys.ts'
+import { findTemporalBinary } from '../../servers/temporal-binary.ts'
+import { TemporalServer } from '../../servers/temporal-server.ts'
+import {
+  type SimulatedEngine,
+  type SimulatedEngineOptions,
+  startSimulatedEngine,
+} from '../../sglang/simulator/simulated-engine.ts'
+import { createOpenStore, type StoreOpener } from '../../store/open-store.ts'
+import type { S3Options } from '../../store/s3-options.ts'
+import type { ObjectStore } from '../../store/store.ts'
+import { AllWorkers } from '../../workers/all-workers.ts'
+import { readEnvironment } from '../../workers/environment.ts'
+
+export interface ClusterOptions {
+  engines: number
+  engine?: Partial<SimulatedEngineOptions>
+  /** Left out: a folder of the cluster's own. */
+  store?: { uri: string; s3: S3Options; env: NodeJS.ProcessEnv }
+  /** Of the engine workers. */
+  timings?: string
+  dynamicConfig?: Record<string, unknown>
+}
+
+/** Short times, so that what is lost is found within seconds. */
+export const quickTimings = {
+  heartbeatSeconds: 2,
+  scheduleToStartSeconds: 3,
+  probeSeconds: [0.3, 0.6, 1],
+  retrySeconds: [0.1, 0.5],
+  reconcileSeconds: 5,
+}
+
+/** Everything that a run needs, as real processes on this machine: Temporal, engines (simulated, in this process), workers. */
+export class Cluster {
+  private constructor(
+    readonly home: string,
+    readonly temporal: TemporalServer,
+    readonly engines: SimulatedEngine[],
+    readonly workers: AllWorkers,
+    readonly client: Client,
+    private readonly openStore: StoreOpener,
+    readonly storeUri: string,
+  ) {}
+
+  static async start(options: ClusterOptions): Promise<Cluster> {
+    const home = await mkdtemp(join(tmpdir(), 'longhaul-test-'))
+    const temporal = await startTemporal(home, options.dynamicConfig)
+    const engines = await Promise.all(
+      Array.from({ length: options.engines }, () => startSimulatedEngine({ port: 0, ...options.engine })),
+    )
+    const storeUri = options.store?.uri ?? `file://${join(home, 'store')}`
+    const env = {
+      ...process.env,
+      ...options.store?.env,
+      TEMPORAL_ADDRESS: temporal.address,
+      LONGHAUL_HOME: home,
+      LONGHAUL_STORE: storeUri,
+      AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true',
+    }
+    const timings =
+      options.timings ??
+      'recheckMs=100,lostAfterMs=2000,stallMs=5000,controlMs=200,rampMs=50,liveMs=300,checkpointMs=500'
+    const workers = AllWorkers.start(
+      {
+        taskQueue: defaultTaskQueue,
+        engines: engines.map(({ url }, n) => ({ queue: `gpu-${n}`, url })),
+        engineArguments: ['--grace-seconds', '1', '--timings', timings],
+        controlArguments: ['--progress-seconds', '0.3'],
+      },
+      readEnvironment(env),
+      env,
+      () => {},
+    )
+    const client = new Client({ connection: await Connection.connect({ address: temporal.address }) })
+    return new Cluster(
+      home,
+      temporal,
+      engines,
+      workers,
+      client,
+      createOpenStore({ s3: options.store?.s3 ?? {} }),
+      storeUri,
+    )
+  }
+
+  get store(): ObjectStore {
+    return this.openStore(this.storeUri)
+  }
+
+  /** Starts a run; the rest of the spec has defaults that suit tests. */
+  async startRun(spec: { run: string; sources: unknown[] } & Record<string, unknown>) {
+    return await this.client.workflow.start('expandDataset', {
+      taskQueue: defaultTaskQueue,
+      workflowId: workflowIds.run(spec.run),
+      args: [{ engines: this.engines.length, timings: quickTimings, ...spec }],
+    })
+  }
+
+  async progress(run: string): Promise<Progress | undefined> {
+    const { progress } = runKeys(run)
+    if (!(await this.store.head(progress))) return undefined
+    const { body } = await this.store.get(progress)
+    const chunks: Uint8Array[] = []
+    for await (const chunk of body) chunks.push(chunk)
+    return JSON.parse(Buffer.concat(chunks).toString())
+  }
+
+  async stop(): Promise<void> {
+    await this.client.connection.close()
+    await this.workers.stop()
+    await Promise.all(this.engines.map((engine) => engine.close()))
+    await this.temporal.stop()
+    await this.openStore.close()
+    await rm(this.home, { recursive: true, force: true })
+  }
+}
+
+/** A persistent server of the test's own. */
+export async function startTemporal(home: string, dynamicConfig?: Record<string, unknown>): Promise<TemporalServer> {
+  const binary = await findTemporalBinary({ path: process.env.PATH ?? '', cacheFolder: cacheFolder() })
+  return await TemporalServer.start({
+    binary,
+    databaseFile: join(home, 'temporal.db'),
+    logFile: join(home, 'logs', 'temporal.log'),
+    ...(dynamicConfig && { dynamicConfig }),
+  })
+}
+
+function cacheFolder(): string {
+  return join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'longhaul')
+}
