@@ -3,7 +3,9 @@ import { pipeline, Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import type { Compression } from '../../domain/dataset.ts'
 import { readerOf } from '../../formats/byte-reader.ts'
-import { type Block, cutLines } from '../../formats/cut-lines.ts'
+import { cutText, type TextBlock } from '../../formats/text/cut-text.ts'
+import { LineFinder } from '../../formats/text/row-finder.ts'
+import { forEachSpan, isBlankSpan } from '../../formats/text/spans.ts'
 import type { CallOptions, ObjectStore } from '../../store/store.ts'
 import { DatasetDamaged } from './errors.ts'
 
@@ -35,7 +37,7 @@ export async function* readBlocks(
   file: DataFile,
   sizes: ReadSizes,
   options: CallOptions & { onRead?: (facts: ReadFacts) => void } = {},
-): AsyncGenerator<Block> {
+): AsyncGenerator<TextBlock> {
   const { store, key, expected } = file
   const uri = `${store.uri}/${key}`
   const hash = createHash('sha256')
@@ -50,7 +52,7 @@ export async function* readBlocks(
   }
   try {
     const text = file.compression === 'gzip' ? gunzipped(hashed()) : hashed()
-    for await (const block of cutLines(readerOf(text), sizes)) {
+    for await (const block of cutText(readerOf(text), new LineFinder(), sizes)) {
       if (block.isCut)
         throw new DatasetDamaged(uri, `has a row of more than ${sizes.maxRowBytes} bytes (${block.firstRow})`)
       yield block
@@ -87,14 +89,12 @@ function isFromZlib(error: unknown): error is Error {
 }
 
 /** Calls with every line that is not blank: its bytes without the newline, and its row. */
-export function forEachRow({ bytes, firstRow }: Block, visit: (line: Uint8Array, row: number) => void): void {
-  let row = firstRow
-  for (let start = 0; start < bytes.length; row++) {
-    const newline = bytes.indexOf(10, start)
-    let end = newline < 0 ? bytes.length : newline
-    const next = end + 1
-    if (bytes[end - 1] === 13) end--
-    if (end > start) visit(bytes.subarray(start, end), row)
-    start = next
-  }
+export function forEachRow(
+  { bytes, spans, firstRow }: TextBlock,
+  visit: (line: Uint8Array, row: number) => void,
+): void {
+  forEachSpan(spans, (start, end, n) => {
+    if (isBlankSpan(bytes, start, end)) return
+    visit(bytes.subarray(start, bytes[end - 1] === 13 ? end - 1 : end), firstRow + n)
+  })
 }

@@ -39,7 +39,7 @@ export class PartWriter {
   }
 
   /** Rows in their final order, newlines included. */
-  async add(bytes: Buffer, lengths: Uint32Array): Promise<void> {
+  async add(bytes: Uint8Array, lengths: Uint32Array): Promise<void> {
     let start = 0
     let end = 0
     for (const length of lengths) {
@@ -58,7 +58,7 @@ export class PartWriter {
     return this.files
   }
 
-  async #write(bytes: Buffer): Promise<void> {
+  async #write(bytes: Uint8Array): Promise<void> {
     this.#output ??= this.#open()
     this.#written += bytes.length
     const { head } = this.#output
