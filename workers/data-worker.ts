@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { Worker } from '@temporalio/worker'
 import type { Logger } from 'pino'
+import { createMergeActivities } from '../activities/merge/merge-activities.ts'
 import { createPrepareActivities } from '../activities/prepare/prepare-activities.ts'
 import { createDataActivities } from '../activities/run/data-activities.ts'
 import { createOpenStore } from '../store/open-store.ts'
@@ -31,6 +32,7 @@ export async function runDataWorker(options: DataWorkerOptions, environment: Env
         threads: options.threads ?? availableParallelism(),
       }),
       ...createDataActivities({ openStore, scratch }),
+      ...createMergeActivities({ openStore, defaultStore: environment.defaultStore, scratch: join(scratch, 'merge') }),
     },
     // Each uses all the cores that it was given.
     maxConcurrentActivityTaskExecutions: 2,

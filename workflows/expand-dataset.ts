@@ -1,8 +1,10 @@
 import { ApplicationFailure, CancellationScope, executeChild, isCancellation } from '@temporalio/workflow'
+import type { MergeResult } from '../domain/dataset-merge.ts'
 import { failureTypes, type RunRef, workflowIds } from '../domain/dispatch.ts'
 import type { RunStatus } from '../domain/progress.ts'
 import { InvalidSpec, parseSpec, type Spec } from '../domain/spec.ts'
 import { dataActivities, runActivities } from './activity-groups.ts'
+import { backupAndMerge } from './back-up-and-merge.ts'
 import { generate } from './generate.ts'
 import { StatusFollower } from './status-follower.ts'
 
@@ -18,6 +20,8 @@ export interface RunResult {
   failures: number
   inputTokens: number
   outputTokens: number
+  /** Where the samples went, when the spec names a dataset. */
+  merged?: MergeResult
 }
 
 /** The whole run: prepare → generate → verify → back up and merge. Takes a spec, as JSON. */
@@ -35,14 +39,21 @@ export async function expandDataset(input: unknown): Promise<RunResult> {
     })
     status.follow('verifying')
     const { manifest, ...counts } = await dataActivities().verifyRun(ref)
+    const merged = await merge(ref, spec, status)
     status.end()
     await runActivities.reportProgress({ ref, status: 'done' })
-    return { run: ref.run, store: ref.store, manifest, ...counts }
+    return { run: ref.run, store: ref.store, manifest, ...counts, ...(merged && { merged }) }
   } catch (error) {
     status.end()
     await leave(ref, isCancellation(error) ? 'cancelled' : 'failed')
     throw error
   }
+}
+
+async function merge(ref: RunRef, { dataset }: Spec, status: StatusFollower): Promise<MergeResult | undefined> {
+  if (!dataset) return undefined
+  status.follow('merging')
+  return await executeChild(backupAndMerge, { workflowId: workflowIds.merge(ref.run), args: [{ ref, dataset }] })
 }
 
 /** The last word in `progress.json`, whatever ended the run. */
