@@ -1,5 +1,5 @@
-import { MalformedObject } from './errors.ts'
-import type { CallOptions, GetOptions, ObjectInfo, ObjectStore } from './store.ts'
+import { MalformedObject, PreconditionFailed } from './errors.ts'
+import type { CallOptions, GetOptions, ObjectInfo, ObjectRead, ObjectStore } from './store.ts'
 
 /** The whole object in memory. Throws `ObjectNotFound`. */
 export async function readBytes(store: ObjectStore, key: string, options?: GetOptions): Promise<Buffer> {
@@ -41,15 +41,39 @@ export async function readJsonVersion<T = unknown>(
   }
 }
 
+/** An object that is replaced this often in the middle of being read is not read by trying again. */
+const mostReplacements = 10
+
+/**
+ * Reads an object to its end; `read` begins again when the object was replaced in the middle and the connection broke, so
+ * that the rest of the version that it had begun with is gone. With `ifMatch` that is an error, as nobody else will do.
+ */
+export async function readOneVersion<T>(
+  store: ObjectStore,
+  key: string,
+  options: GetOptions | undefined,
+  read: (object: ObjectRead) => Promise<T>,
+): Promise<T> {
+  for (let replacements = 0; ; replacements++) {
+    try {
+      return await read(await store.get(key, options))
+    } catch (error) {
+      const wasReplaced = error instanceof PreconditionFailed && options?.ifMatch === undefined
+      if (!wasReplaced || replacements === mostReplacements) throw error
+    }
+  }
+}
+
 async function readVersion(
   store: ObjectStore,
   key: string,
   options?: GetOptions,
 ): Promise<{ bytes: Buffer; info: ObjectInfo }> {
-  const { body, ...info } = await store.get(key, options)
-  const chunks: Uint8Array[] = []
-  for await (const chunk of body) chunks.push(chunk)
-  return { bytes: Buffer.concat(chunks), info }
+  return await readOneVersion(store, key, options, async ({ body, ...info }) => {
+    const chunks: Uint8Array[] = []
+    for await (const chunk of body) chunks.push(chunk)
+    return { bytes: Buffer.concat(chunks), info }
+  })
 }
 
 function decode(store: ObjectStore, key: string, bytes: Uint8Array): string {

@@ -1,5 +1,10 @@
-import type { HeadObjectCommandOutput, S3Client } from '@aws-sdk/client-s3'
-import { HeadBucketCommand, HeadObjectCommand } from '@aws-sdk/client-s3'
+import {
+  GetObjectCommand,
+  type GetObjectCommandOutput,
+  HeadBucketCommand,
+  HeadObjectCommand,
+  type S3Client,
+} from '@aws-sdk/client-s3'
 import { BucketNotFound, ObjectNotFound, StoreRefused } from './errors.ts'
 import { Outage } from './retry.ts'
 import { describeS3Error, type S3Failure, type S3Verdict } from './s3-errors.ts'
@@ -69,14 +74,34 @@ export class S3Connection {
   }
 
   /** Facts of an object with its metadata; undefined if there is none. */
-  async head(site: CallSite): Promise<(HeadObjectCommandOutput & { info: ObjectInfo }) | undefined> {
+  async head(
+    site: CallSite,
+  ): Promise<{ info: ObjectInfo; Metadata?: Record<string, string>; ContentType?: string } | undefined> {
     const found = await this.call(
       site,
       (options) => this.client.send(new HeadObjectCommand(this.at(site.key)), options),
-      { 'not-found': () => undefined },
+      { 'not-found': () => undefined, refused: () => this.#headByGet(site) },
     )
     if (!found) return await this.#checkBucket(site)
-    return { ...found, info: objectInfo(site.key, found.ContentLength, found.ETag, found.LastModified) }
+    const { Metadata, ContentType } = found
+    return { Metadata, ContentType, info: objectInfo(site.key, found.ContentLength, found.ETag, found.LastModified) }
+  }
+
+  /**
+   * A refused HEAD gives no reason, so that an expired token or a wrong clock, which pass, look like a missing permission.
+   * A GET of the first byte needs the same permission, and says why or answers the question itself.
+   */
+  async #headByGet(site: CallSite): Promise<GetObjectCommandOutput | undefined> {
+    const get = async (options: SendOptions, range: { Range?: string }) => {
+      const reply = await this.client.send(new GetObjectCommand({ ...this.at(site.key), ...range }), options)
+      if (reply.Body && 'destroy' in reply.Body) reply.Body.destroy()
+      return { ...reply, ContentLength: Number(reply.ContentRange?.split('/')[1] ?? reply.ContentLength) }
+    }
+    return await this.call(site, (options) => get(options, { Range: 'bytes=0-0' }), {
+      'not-found': () => undefined,
+      // An empty object has no first byte.
+      range: () => this.call(site, (options) => get(options, {}), { 'not-found': () => undefined }),
+    })
   }
 
   /** Fields of a request that creates an object, however it does. */

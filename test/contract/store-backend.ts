@@ -8,8 +8,8 @@ export interface Backend {
   /** For stores of another place on the same server. */
   open: StoreOpener
   options: OpenStoreOptions
-  /** How often a race is run. Fewer where the server lets waiting writers in only once a second. */
-  raceRounds: number
+  /** Races of different objects that run side by side. More where the server lets waiting writers in once a second only. */
+  racesAtOnce: number
   /** Leaves behind what a writer that was killed in the middle leaves behind. */
   leaveUnfinishedWrite(store: DurableStore, key: string): Promise<void>
 }

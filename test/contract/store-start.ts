@@ -22,7 +22,7 @@ export async function fileBackend(): Promise<RunningBackend> {
   return {
     open,
     options,
-    raceRounds: 50,
+    racesAtOnce: 1,
     fresh: () => open(pathToFileURL(join(folder, `store ${stores++}`)).href),
     async leaveUnfinishedWrite(store, key) {
       const path = fileURLToPath(`${store.uri}/${key}`)
@@ -57,7 +57,7 @@ export async function s3Backend(server: S3Server, overrides: S3Options = {}): Pr
   return {
     open,
     options: { s3 },
-    raceRounds: 50,
+    racesAtOnce: 1,
     fresh: () => open(`s3://${bucket}/store-${stores++}`),
     async leaveUnfinishedWrite(store, key) {
       const location = parseStoreUri(store.uri)

@@ -22,7 +22,7 @@ const notSorted = 'lists a folder before the names that sort before its slash'
 
 contractOf('file://', fileBackend)
 contractOf('s3:// on versitygw', async () => await s3Backend(await startVersitygw()))
-contractOf('s3:// on SeaweedFS', async () => ({ ...(await s3Backend(await startSeaweedfs())), raceRounds: 8 }), {
+contractOf('s3:// on SeaweedFS', async () => ({ ...(await s3Backend(await startSeaweedfs())), racesAtOnce: 25 }), {
   'come in the order of the UTF-8 bytes of the keys': notSorted,
   'start within a name': notSorted,
   'of large write-once streams have one winner': 'its conditional completion of uploads is not atomic',
