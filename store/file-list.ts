@@ -1,4 +1,4 @@
-import { lstat, readdir, stat } from 'node:fs/promises'
+import { lstat, readdir, readlink, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { breakAbandonedLock } from './file-lock.ts'
 import { hasCode, lockPrefix, temporaryPrefix, versionOf } from './file-write.ts'
@@ -26,16 +26,12 @@ export async function* listLeftoverFiles(
     const path = join(root, key)
     const stats = name.startsWith(ownNamePrefix) ? await unlessGone(lstat(path)) : undefined
     if (!stats) continue
+    const kind = name.startsWith(lockPrefix) ? 'lock' : 'temporary-file'
+    const owner = kind === 'lock' ? await unlessGone(readlink(path)) : name.slice(temporaryPrefix.length)
+    const liveness = livenessOf(owner ?? '')
     const isOld = Date.now() - stats.mtimeMs > olderThanMs
-    const facts = { key, path, startedAt: stats.birthtime }
-    if (name.startsWith(temporaryPrefix)) {
-      const liveness = livenessOf(name.slice(temporaryPrefix.length))
-      if (liveness === 'dead' || (liveness === 'unknown' && isOld)) {
-        yield { ...facts, kind: 'temporary-file', bytes: stats.size }
-      }
-    } else if (name.startsWith(lockPrefix) && isOld) {
-      yield { ...facts, kind: 'lock', bytes: 0 }
-    }
+    if (liveness === 'alive' || (liveness === 'unknown' && !isOld)) continue
+    yield { key, path, kind, startedAt: stats.birthtime, bytes: kind === 'lock' ? 0 : stats.size }
   }
 }
 

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { lstat, readlink, symlink, unlink } from 'node:fs/promises'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { pause } from './pause.ts'
 import { livenessOf, ownProcessMark } from './process-mark.ts'
 
 /**
@@ -32,7 +32,7 @@ export async function lockFile(path: string, signal?: AbortSignal): Promise<Held
     }
     const other = await holderOf(path)
     if (other !== undefined && (await isAbandoned(other, path))) await breakLock(other, path, signal)
-    else if (other !== undefined) await sleep((0.5 + Math.random()) * Math.min(20, 1 + polls), undefined, { signal })
+    else if (other !== undefined) await pause((0.5 + Math.random()) * Math.min(20, 1 + polls), signal)
   }
 }
 

@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { StoreUnavailable } from './errors.ts'
+import { pause } from './pause.ts'
 
 /** How a call goes on against a store that is down. */
 export interface RetryPolicy {
@@ -61,12 +61,7 @@ export class Outage {
       throw new StoreUnavailable(uri, key, operation, this.#attempts, elapsedMs, error)
     }
     this.policy.onRetry({ uri, key, operation, attempts: this.#attempts, elapsedMs, delayMs, error })
-    try {
-      await sleep(delayMs, undefined, { signal })
-    } catch (aborted) {
-      signal?.throwIfAborted()
-      throw aborted
-    }
+    await pause(delayMs, signal)
   }
 }
 
