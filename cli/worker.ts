@@ -1,4 +1,4 @@
-import { Command, InvalidArgumentError } from '@commander-js/extra-typings'
+import { Command, InvalidArgumentError, Option } from '@commander-js/extra-typings'
 import { dataQueueOf, defaultTaskQueue } from '../domain/dispatch.ts'
 import { runAllWorkers } from '../workers/all-workers.ts'
 import { runControlWorker } from '../workers/control-worker.ts'
@@ -28,6 +28,7 @@ function allCommand() {
       checked(parseEngines),
     )
     .option('--task-queue <name>', 'control queue', defaultTaskQueue)
+    .addOption(modeOption())
     .option(
       '--grace-seconds <n>',
       'after SIGTERM, let requests in flight go on for so long',
@@ -39,8 +40,14 @@ function allCommand() {
     .addHelpText('after', '\nExample:\n  longhaul worker all --engines http://127.0.0.1:30000-30007')
     .action(async (options) => {
       const log = createLog({ worker: 'all' })
-      const { taskQueue, engines, graceSeconds, timings, progressSeconds } = options
-      const engineArguments = ['--grace-seconds', String(graceSeconds), ...(timings ? ['--timings', timings] : [])]
+      const { taskQueue, engines, mode, graceSeconds, timings, progressSeconds } = options
+      const engineArguments = [
+        '--mode',
+        mode,
+        '--grace-seconds',
+        String(graceSeconds),
+        ...(timings ? ['--timings', timings] : []),
+      ]
       const controlArguments = ['--progress-seconds', String(progressSeconds)]
       await runAllWorkers({ taskQueue, engines, engineArguments, controlArguments }, environment, process.env, log)
     })
@@ -77,6 +84,7 @@ function engineCommand() {
     .description('Feed one engine.')
     .requiredOption('--queue <name>', 'task queue of the engine, such as gpu-0')
     .requiredOption('--url <url>', 'URL of its SGLang server')
+    .addOption(modeOption())
     .option(
       '--concurrency <n>',
       'requests in flight; left out: what the engine reports, plus headroom',
@@ -90,16 +98,22 @@ function engineCommand() {
     )
     .option('--timings <list>', 'times to go by, such as lostAfterMs=30000', checked(parseTimings))
     .addHelpText('after', '\nExample:\n  longhaul worker engine --queue gpu-0 --url http://127.0.0.1:30000')
-    .action(async ({ queue, url, concurrency, graceSeconds, timings }) => {
+    .action(async ({ queue, url, mode, concurrency, graceSeconds, timings }) => {
       const log = createLog({ worker: 'engine', engine: queue })
       installRuntime(log)
       const graceMs = graceSeconds * 1000
       await runEngineWorker(
-        { queue, url, graceMs, ...(concurrency && { concurrency }), ...(timings && { timings }) },
+        { queue, url, mode, graceMs, ...(concurrency && { concurrency }), ...(timings && { timings }) },
         environment,
         log,
       )
     })
+}
+
+function modeOption() {
+  return new Option('--mode <mode>', "native: SGLang's own API, ids and all; chat: any OpenAI-compatible server")
+    .choices(['native', 'chat'] as const)
+    .default('native' as const)
 }
 
 /** Wraps a parser so that commander shows what it says of a bad value. */

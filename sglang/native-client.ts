@@ -7,8 +7,10 @@ import {
   type TurnReply,
   type TurnRequest,
 } from './engine-client.ts'
-import { EngineHttp, type EngineHttpOptions, type HttpReply, NoReply, type RequestOptions } from './http.ts'
-import { jsonOf, messageOf } from './said.ts'
+import { EngineHttp, type EngineHttpOptions, NoReply, type RequestOptions } from './http.ts'
+import { LoadReader } from './load.ts'
+import { answered } from './said.ts'
+import { factsOf, type ServerInfo } from './server-facts.ts'
 import { splitThinking } from './thinking.ts'
 import { faultOf } from './validity.ts'
 import { warningsFor } from './versions.ts'
@@ -24,11 +26,13 @@ const tokenizeDeadlineMs = 60_000
  */
 export class NativeClient implements EngineClient {
   readonly #http: EngineHttp
+  readonly #load: LoadReader
   /** Whether the template opens the thinking itself, by its arguments. */
   readonly #beginsInThinking = new Map<string, Promise<boolean>>()
 
   constructor(options: EngineHttpOptions) {
     this.#http = new EngineHttp(options)
+    this.#load = new LoadReader(this.#http)
   }
 
   async describe(): Promise<EngineDescription> {
@@ -37,19 +41,14 @@ export class NativeClient implements EngineClient {
       this.#ask<{ data: { id: string; max_model_len?: number }[] }>('/v1/models'),
       this.#ask<ServerInfo>('/server_info'),
     ])
-    const { version, internal_states } = serverInfo
-    const maxRunning = internal_states?.reduce(
-      (sum, state) => sum + (state.effective_max_running_requests_per_dp ?? 0),
-      0,
-    )
+    const facts = factsOf(serverInfo)
     const contextTokens = models.data[0]?.max_model_len
     return {
       model: modelInfo.model_path,
       weightVersion: modelInfo.weight_version ?? 'default',
-      ...(version && { version }),
+      ...facts,
       ...(contextTokens && { contextTokens }),
-      ...(maxRunning && { maxRunning }),
-      warnings: version ? warningsFor(version) : [],
+      warnings: facts.version ? warningsFor(facts.version) : [],
     }
   }
 
@@ -72,22 +71,8 @@ export class NativeClient implements EngineClient {
     return this.#accept(reply, ids, request)
   }
 
-  async load(): Promise<EngineLoad | undefined> {
-    const reply = await this.#http.get('/v1/loads', { deadlineMs: controlDeadlineMs })
-    if (reply.status !== 200) return undefined
-    const { loads } = jsonOf(reply) as { loads?: Load[] }
-    if (!Array.isArray(loads)) return undefined
-    const sum = (field: (load: Load) => number | undefined) =>
-      loads.reduce((total, load) => total + (field(load) ?? 0), 0)
-    return {
-      running: sum((load) => load.num_running_reqs),
-      waiting: sum((load) => load.num_waiting_reqs),
-      tokenMark: JSON.stringify(
-        loads.map((load) => [load.num_used_tokens, load.num_total_tokens, load.gen_throughput]),
-      ),
-      tokensPerSecond: sum((load) => load.gen_throughput),
-      kvUsage: Math.max(0, ...loads.map((load) => load.token_usage ?? 0)),
-    }
+  load(): Promise<EngineLoad | undefined> {
+    return this.#load.read()
   }
 
   async isHealthy(): Promise<boolean> {
@@ -176,21 +161,6 @@ export class NativeClient implements EngineClient {
   }
 }
 
-/** Only what is read of it: the whole body holds the server's API keys and must not travel any further. */
-interface ServerInfo {
-  version?: string
-  internal_states?: { effective_max_running_requests_per_dp?: number }[]
-}
-
-interface Load {
-  num_running_reqs?: number
-  num_waiting_reqs?: number
-  num_used_tokens?: number
-  num_total_tokens?: number
-  gen_throughput?: number
-  token_usage?: number
-}
-
 interface GenerateReply {
   text: string
   output_ids: number[]
@@ -202,16 +172,6 @@ interface GenerateReply {
     reasoning_tokens?: number
     weight_version?: string
   }
-}
-
-/** The JSON of a reply with status 200. Throws `AttemptFailed` for any other. */
-export function answered(reply: HttpReply): unknown {
-  if (reply.status !== 200) throw new AttemptFailed({ status: reply.status, said: messageOf(reply) })
-  const json = jsonOf(reply)
-  if (typeof json !== 'object' || json === null) {
-    throw new AttemptFailed({ status: 200, finding: 'malformed', said: `no JSON object: ${reply.body.slice(0, 200)}` })
-  }
-  return json
 }
 
 /** Under the names of SGLang's `/generate`. What is left out is left to the server. */

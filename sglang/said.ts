@@ -1,3 +1,4 @@
+import { AttemptFailed } from './engine-client.ts'
 import type { HttpReply } from './http.ts'
 
 const longestQuote = 500
@@ -18,6 +19,16 @@ export function jsonOf(reply: HttpReply): unknown {
   } catch {
     return undefined
   }
+}
+
+/** The JSON of a reply with status 200. Throws `AttemptFailed` for any other. */
+export function answered(reply: HttpReply): unknown {
+  if (reply.status !== 200) throw new AttemptFailed({ status: reply.status, said: messageOf(reply) })
+  const json = jsonOf(reply)
+  if (typeof json !== 'object' || json === null) {
+    throw new AttemptFailed({ status: 200, finding: 'malformed', said: `no JSON object: ${reply.body.slice(0, 200)}` })
+  }
+  return json
 }
 
 function messageIn(body: unknown): string | undefined {

@@ -5,6 +5,8 @@ import { defaultTimings, type EngineTimings } from '../activities/generate/engin
 import { createGenerateActivities } from '../activities/generate/generate-activities.ts'
 import { LiveReport } from '../activities/generate/live-report.ts'
 import { sideQueue } from '../domain/dispatch.ts'
+import type { Spec } from '../domain/spec.ts'
+import { ChatClient } from '../sglang/chat-client.ts'
 import { NativeClient } from '../sglang/native-client.ts'
 import { createOpenStore } from '../store/open-store.ts'
 import type { Environment } from './environment.ts'
@@ -16,6 +18,7 @@ export interface EngineWorkerOptions {
   queue: string
   /** URL of its SGLang server. */
   url: string
+  mode: Spec['mode']
   concurrency?: number
   /** After SIGTERM, requests in flight may go on for so long. */
   graceMs: number
@@ -31,18 +34,16 @@ export async function runEngineWorker(
   environment: Environment,
   log: Logger,
 ): Promise<void> {
-  const { queue, url, graceMs } = options
+  const { queue, url, mode, graceMs } = options
   const { connection, namespace } = await connectWorker()
   const openStore = createOpenStore({ s3: environment.s3 })
   const timings = { ...defaultTimings, ...options.timings }
   const say = (message: string, facts?: Record<string, unknown>) => log.info(facts ?? {}, message)
+  const http = { url, connections: 1024, ...(environment.engineApiKey && { apiKey: environment.engineApiKey }) }
   const runtime = new EngineRuntime({
     queue,
-    client: new NativeClient({
-      url,
-      connections: 1024,
-      ...(environment.engineApiKey && { apiKey: environment.engineApiKey }),
-    }),
+    mode,
+    client: mode === 'native' ? new NativeClient(http) : new ChatClient(http),
     timings,
     places,
     ...(options.concurrency && { concurrency: options.concurrency }),

@@ -1,5 +1,6 @@
 import { type EngineIdentity, identityDifference } from '../../domain/engine-identity.ts'
 import type { ProbeResult } from '../../domain/engine-pool.ts'
+import type { Spec } from '../../domain/spec.ts'
 import {
   AttemptFailed,
   type EngineClient,
@@ -17,6 +18,8 @@ import type { ShardRunner } from './shard-runner.ts'
 export interface EngineRuntimeOptions {
   /** Task queue of the engine. */
   queue: string
+  /** Which API the client speaks; a run that wants the other is refused. */
+  mode: Spec['mode']
   client: EngineClient
   timings: EngineTimings
   /** Shards that it takes at a time, of all runs together; beyond it the engine is busy. */
@@ -72,6 +75,10 @@ export class EngineRuntime {
 
   get queue(): string {
     return this.options.queue
+  }
+
+  get mode(): Spec['mode'] {
+    return this.options.mode
   }
 
   get load(): EngineLoad | undefined {

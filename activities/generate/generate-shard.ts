@@ -44,6 +44,7 @@ export async function generateShard(dispatch: ShardDispatch, deps: GenerateShard
   const { store, runtime, scratch } = deps
   const keys = runKeys(ref.run)
   const { spec } = await readRunRecord(store, ref)
+  ensureMode(runtime, spec)
   await ensureServes(runtime, dispatch)
 
   const folder = shardFolder(scratch, ref.run, shardName(shard))
@@ -89,6 +90,13 @@ export async function generateShard(dispatch: ShardDispatch, deps: GenerateShard
     deps.cancelled.removeEventListener('abort', onCancel)
     await journal.close()
   }
+}
+
+function ensureMode({ queue, mode }: EngineRuntime, spec: Spec): void {
+  if (mode === spec.mode) return
+  throw new EngineRefused(
+    `the worker of ${queue} speaks the ${mode} API, the spec wants ${spec.mode}: start it with --mode ${spec.mode}`,
+  )
 }
 
 /** Waits until the engine is well, and refuses it when it does not serve what the run's engines serve. */
