@@ -165,7 +165,8 @@ export class FileStore implements DurableStore {
     } catch (error) {
       if (error instanceof ConditionNotMet) throw new PreconditionFailed(this.uri, key, onlyIf ?? 'absent')
       if (hasCode(error, 'EISDIR', 'ENOTEMPTY')) throw new KeyIsFolder(this.uri, key, key)
-      if (hasCode(error, 'ENOTDIR', 'EEXIST')) throw new KeyIsFolder(this.uri, key, await this.#objectAbove(key))
+      const above = hasCode(error, 'ENOTDIR', 'EEXIST') ? await this.#objectAbove(key) : undefined
+      if (above !== undefined) throw new KeyIsFolder(this.uri, key, above)
       throw this.#unavailable(key, 'put', error)
     }
   }
@@ -219,13 +220,13 @@ export class FileStore implements DurableStore {
     return (await stat(this.#path(key)).catch(() => undefined))?.isDirectory() ?? false
   }
 
-  async #objectAbove(key: string): Promise<string> {
+  async #objectAbove(key: string): Promise<string | undefined> {
     const segments = key.split('/')
     for (let depth = 1; depth < segments.length; depth++) {
       const above = segments.slice(0, depth).join('/')
-      if (!(await this.#isFolder(above))) return above
+      if (await this.head(above)) return above
     }
-    return key
+    return undefined
   }
 
   #path(key: string): string {

@@ -107,7 +107,10 @@ export class S3Connection {
   /** Fields of a request that creates an object, however it does. */
   creation(token: string, contentType: string | undefined) {
     const { encryption, tags } = this.options
-    const tagging = new URLSearchParams(Object.entries(tags)).toString()
+    // Not URLSearchParams: not every server reads its plus signs as spaces.
+    const tagging = Object.entries(tags)
+      .map((tag) => tag.map(encodeURIComponent).join('='))
+      .join('&')
     return {
       Metadata: { [tokenName]: token },
       ...(contentType !== undefined && { ContentType: contentType }),
