@@ -23,22 +23,35 @@ export interface RowKey {
   readonly weight: number
 }
 
-/** Collects rows in memory and writes them as spills of about `spillBytes`. */
+/**
+ * Collects rows in memory and writes them as spills of about `spillBytes`. One writer serves batch after batch: memory that
+ * is used again costs nothing, new megabytes would be cleared by the system each time.
+ */
 export class SpillWriter {
-  readonly spills: Spill[] = []
+  #prefix = ''
+  #spills: Spill[] = []
   #rows: Buffer
+  #sortedRows: Buffer
   #used = 0
   #entries: Buffer
   #count = 0
 
   constructor(
     readonly folder: string,
-    readonly prefix: string,
     readonly seed: string,
     readonly spillBytes: number,
   ) {
     this.#rows = Buffer.allocUnsafeSlow(spillBytes)
+    this.#sortedRows = Buffer.allocUnsafeSlow(spillBytes)
     this.#entries = Buffer.allocUnsafeSlow(4096 * entryBytes)
+  }
+
+  /** Starts a batch; its spills will be called `<prefix>-<n>`. What an earlier one left unfinished is forgotten. */
+  begin(prefix: string): void {
+    this.#prefix = prefix
+    this.#spills = []
+    this.#used = 0
+    this.#count = 0
   }
 
   /** Adds a row; its fate (see `fateOf`) may be given when the caller knows it already. */
@@ -63,12 +76,14 @@ export class SpillWriter {
   /** Writes what is left. */
   finish(): readonly Spill[] {
     if (this.#count > 0) this.#write()
-    return this.spills
+    return this.#spills
   }
 
   #makeRoom(bytes: number): void {
     if (this.#count > 0) this.#write()
-    if (bytes > this.#rows.length) this.#rows = Buffer.allocUnsafeSlow(bytes)
+    if (bytes <= this.#rows.length) return
+    this.#rows = Buffer.allocUnsafeSlow(bytes)
+    this.#sortedRows = Buffer.allocUnsafeSlow(bytes)
   }
 
   #growEntries(): void {
@@ -78,10 +93,10 @@ export class SpillWriter {
   }
 
   #write(): void {
-    const name = `${this.prefix}-${this.spills.length}`
+    const name = `${this.#prefix}-${this.#spills.length}`
     const entries = this.#entries.subarray(0, this.#count * entryBytes)
     const positions = sortedPositions(entries)
-    const sortedRows = Buffer.allocUnsafeSlow(this.#used)
+    const sortedRows = this.#sortedRows.subarray(0, this.#used)
     const sortedEntries = Buffer.allocUnsafeSlow(entries.length)
     const steps = new Array<number>(stepCount + 1).fill(0)
     let offset = 0
@@ -99,7 +114,7 @@ export class SpillWriter {
     for (let step = 1; step <= stepCount; step++) steps[step] = (steps[step] ?? 0) + (steps[step - 1] ?? 0)
     writeFileSync(join(this.folder, `${name}.rows`), sortedRows)
     writeFileSync(join(this.folder, `${name}.index`), sortedEntries)
-    this.spills.push({ name, rows: this.#count, bytes: this.#used, steps })
+    this.#spills.push({ name, rows: this.#count, bytes: this.#used, steps })
     this.#used = 0
     this.#count = 0
   }

@@ -1,13 +1,13 @@
 import type { Thinking } from '../../domain/prompt.ts'
 import { withTools } from '../../domain/skeleton.ts'
 import type { Source, Spec } from '../../domain/spec.ts'
+import { refuseUnfitText } from '../../formats/conversation/content.ts'
 import {
   type Conversation,
   conversationColumns,
   conversationReader,
 } from '../../formats/conversation/read-conversation.ts'
 import type { Row } from '../../formats/conversation/row.ts'
-import { RowRejected } from '../../formats/row-rejected.ts'
 import { fateOf, id128, sha256Hex } from '../../shuffle/digest.ts'
 import type { SpillWriter } from '../../shuffle/spill-writer.ts'
 import { type ReductionNote, reduceToSkeleton } from './reduce-conversation.ts'
@@ -41,8 +41,8 @@ export function promptMaker(source: Source, spec: Spec): PromptMaker {
       counts.notes[what] = (counts.notes[what] ?? 0) + 1
     }
     const skeleton = reduceToSkeleton(conversation.messages, source.turns, note)
+    for (const { content } of skeleton) refuseUnfitText(content)
     const messagesJson = JSON.stringify(skeleton)
-    refuseUnfitText(messagesJson)
     const { tools, templateKwargs } = conversation
     const id = id128(tools ? withTools(messagesJson, tools) : messagesJson)
     const fate = fateOf(spec.seed, id)
@@ -58,17 +58,15 @@ export function promptMaker(source: Source, spec: Spec): PromptMaker {
   return { columns: conversationColumns(source.mapping), makePrompt }
 }
 
-/**
- * Texts that can't be carried byte for byte. JSON.stringify escapes both kinds, so a search in its result is enough;
- * a backslash in the text is doubled there, which tells the escape from the same characters typed by someone.
- */
-function refuseUnfitText(json: string): void {
-  if (json.includes('\\ud') && /(?<!\\)(?:\\\\)*\\ud[89a-f]/.test(json)) throw new RowRejected('lone_surrogate')
-  if (json.includes('\\u0000') && /(?<!\\)(?:\\\\)*\\u0000/.test(json)) throw new RowRejected('nul_character')
-}
+const provenanceKeys = ['id', 'split', 'license', 'category', 'origin'] as const
 
-function provenanceJson({ id, split, license, category, origin }: Conversation, { fileName, row }: RowPlace): string {
-  return JSON.stringify({ file: fileName, row, id, split, license, category, origin })
+function provenanceJson(conversation: Conversation, { fileName, row }: RowPlace): string {
+  let json = `{"file":${JSON.stringify(fileName)},"row":${row}`
+  for (const key of provenanceKeys) {
+    const value = conversation[key]
+    if (value !== undefined) json += `,"${key}":${JSON.stringify(value)}`
+  }
+  return `${json}}`
 }
 
 function thinkingOf(choice: Spec['thinking'], conversation: Conversation, fate: string): Thinking | undefined {

@@ -2,7 +2,7 @@ import type { Spec } from '../../domain/spec.ts'
 import type { DrawLimit } from '../../shuffle/draw.ts'
 import { type GatheredRows, gatherRows } from '../../shuffle/gather-rows.ts'
 import { type OrderedRange, orderRange } from '../../shuffle/order-rows.ts'
-import type { Spill } from '../../shuffle/spill-writer.ts'
+import { type Spill, SpillWriter } from '../../shuffle/spill-writer.ts'
 import { promptMaker } from './make-prompt.ts'
 import { type FilePiece, type ScannedBatch, scanBatch } from './scan-batch.ts'
 import type { PrepareSizes } from './sizes.ts'
@@ -34,15 +34,9 @@ export interface PrepareTasks {
 
 export function prepareTasks({ folder, spec, sizes }: TaskContext): PrepareTasks {
   const makers = spec.sources.map((source) => promptMaker(source, spec))
+  const spills = new SpillWriter(folder, spec.seed, sizes.spillBytes)
   return {
-    scan: async ({ batch, pieces }) =>
-      scanBatch(batch, pieces, {
-        folder,
-        seed: spec.seed,
-        maxRowBytes: sizes.maxRowBytes,
-        spillBytes: sizes.spillBytes,
-        makers,
-      }),
+    scan: ({ batch, pieces }) => scanBatch(batch, pieces, { folder, maxRowBytes: sizes.maxRowBytes, spills, makers }),
     order: async (input) => orderRange({ ...input, folder, dedupe: true, sliceBytes: sizes.sliceBytes }),
     gather: async (input) => gatherRows({ ...input, folder }),
   }

@@ -3,7 +3,7 @@ import { BadFile, type BadFileReason } from '../../formats/bad-file.ts'
 import { decodePiece } from '../../formats/decode-piece.ts'
 import type { Piece, RowCursor } from '../../formats/pieces.ts'
 import { RowRejected } from '../../formats/row-rejected.ts'
-import { type Spill, SpillWriter } from '../../shuffle/spill-writer.ts'
+import type { Spill, SpillWriter } from '../../shuffle/spill-writer.ts'
 import type { PromptMaker } from './make-prompt.ts'
 import type { ReductionNote } from './reduce-conversation.ts'
 import { RejectWriter } from './reject-writer.ts'
@@ -39,9 +39,8 @@ export interface ScannedBatch {
 
 export interface ScanOptions {
   readonly folder: string
-  readonly seed: string
   readonly maxRowBytes: number
-  readonly spillBytes: number
+  readonly spills: SpillWriter
   /** By source. */
   readonly makers: readonly PromptMaker[]
 }
@@ -53,11 +52,12 @@ export async function scanBatch(
   options: ScanOptions,
 ): Promise<ScannedBatch> {
   const name = batchName(batch)
-  const spills = new SpillWriter(options.folder, name, options.seed, options.spillBytes)
+  const { spills } = options
+  spills.begin(name)
   const rejects = new RejectWriter(options.folder, name)
   const counts: PieceCounts[] = []
   try {
-    for (const piece of pieces) counts.push(await scanPiece(piece, options, spills, rejects))
+    for (const piece of pieces) counts.push(await scanPiece(piece, options, rejects))
     return { batch, spills: spills.finish(), pieces: counts }
   } finally {
     rejects.close()
@@ -66,8 +66,7 @@ export async function scanBatch(
 
 async function scanPiece(
   { file, fileName, source, piece }: FilePiece,
-  { maxRowBytes, makers }: ScanOptions,
-  spills: SpillWriter,
+  { maxRowBytes, makers, spills }: ScanOptions,
   rejects: RejectWriter,
 ): Promise<PieceCounts> {
   const maker = makers[source]

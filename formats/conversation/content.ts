@@ -5,7 +5,7 @@ import { isObject, type Row } from './row.ts'
 export const mediaColumns = ['image', 'images', 'video', 'videos', 'audio', 'audios']
 const mediaParts = /^(image|input_image|image_url|audio|input_audio|video|video_url)/
 /** How text-only columns refer to media that lie elsewhere. */
-const mediaMarks = /<(?:image|video|audio)>/
+const mediaMarks = ['<image>', '<video>', '<audio>']
 
 /** Stands for a text whose bytes are not UTF-8, in rows of binary formats. */
 export class InvalidText {}
@@ -44,5 +44,14 @@ export function refuseMedia(row: Row): void {
 }
 
 export function hasMediaMark(text: string): boolean {
-  return mediaMarks.test(text)
+  return mediaMarks.some((mark) => text.includes(mark))
 }
+
+/** Refuses texts that can't be carried byte for byte. */
+export function refuseUnfitText(text: string): void {
+  if (!(text as WellFormed).isWellFormed()) throw new RowRejected('lone_surrogate')
+  if (text.includes('\0')) throw new RowRejected('nul_character')
+}
+
+/** In Node since 20.0, in TypeScript's libraries since ES2024. */
+type WellFormed = string & { isWellFormed(): boolean }
