@@ -1,8 +1,8 @@
 import { parquetReadObjects, parquetSchema } from 'hyparquet'
-import { compressors } from 'hyparquet-compressors'
 import { BadFile, blamingFile } from '../bad-file.ts'
 import { InvalidText } from '../conversation/content.ts'
 import type { Decode, ParquetPiece, RowCursor } from '../pieces.ts'
+import { pageCodecs } from './parquet-codecs.ts'
 import { openParquet } from './parquet-file.ts'
 import { plainValue, rowExcerpt } from './plain-value.ts'
 
@@ -46,7 +46,7 @@ async function readRows(
         rowEnd,
         // Where none is known, all are read, so that the rejects can say what there was.
         columns: some.length > 0 ? some : there,
-        compressors,
+        compressors: pageCodecs,
         parsers: { stringFromBytes },
       }),
     )
