@@ -28,7 +28,7 @@ export interface RowKey {
  * is used again costs nothing, new megabytes would be cleared by the system each time.
  */
 export class SpillWriter {
-  #prefix = ''
+  #prefix: string
   #spills: Spill[] = []
   #rows: Buffer
   #sortedRows: Buffer
@@ -38,15 +38,18 @@ export class SpillWriter {
 
   constructor(
     readonly folder: string,
+    /** Spills are called `<prefix>-<n>`. */
+    prefix: string,
     readonly seed: string,
     readonly spillBytes: number,
   ) {
+    this.#prefix = prefix
     this.#rows = Buffer.allocUnsafeSlow(spillBytes)
     this.#sortedRows = Buffer.allocUnsafeSlow(spillBytes)
     this.#entries = Buffer.allocUnsafeSlow(4096 * entryBytes)
   }
 
-  /** Starts a batch; its spills will be called `<prefix>-<n>`. What an earlier one left unfinished is forgotten. */
+  /** Starts another batch. What the one before left unfinished is forgotten. */
   begin(prefix: string): void {
     this.#prefix = prefix
     this.#spills = []

@@ -34,7 +34,7 @@ export interface PrepareTasks {
 
 export function prepareTasks({ folder, spec, sizes }: TaskContext): PrepareTasks {
   const makers = spec.sources.map((source) => promptMaker(source, spec))
-  const spills = new SpillWriter(folder, spec.seed, sizes.spillBytes)
+  const spills = new SpillWriter(folder, 'batch', spec.seed, sizes.spillBytes)
   return {
     scan: ({ batch, pieces }) => scanBatch(batch, pieces, { folder, maxRowBytes: sizes.maxRowBytes, spills, makers }),
     order: async (input) => orderRange({ ...input, folder, dedupe: true, sliceBytes: sizes.sliceBytes }),
