@@ -19,9 +19,9 @@ export function runKeys(run: string) {
     checkpointsFolder: `${root}/checkpoints/`,
     rejects: (source: string) => `${root}/rejects/${source}.jsonl`,
     prompts: (shard: number) => `${root}/prompts/${shardName(shard)}.jsonl`,
-    /** `part` is empty for the first writer of a shard and tells later ones apart. */
-    samples: (shard: number, part = '') => `${root}/samples/${shardName(shard)}${part}.jsonl.gz`,
-    failures: (shard: number, part = '') => `${root}/failures/${shardName(shard)}${part}.jsonl`,
+    /** A shard has one object as a rule; `part` counts further ones, from dispatches that found others' there. */
+    samples: (shard: number, part = 0) => `${root}/samples/${shardName(shard)}${partSuffix(part)}.jsonl.gz`,
+    failures: (shard: number, part = 0) => `${root}/failures/${shardName(shard)}${partSuffix(part)}.jsonl`,
     commit: (shard: number) => `${root}/shards/${shardName(shard)}.json`,
     checkpoints: (shard: number) => `${root}/checkpoints/${shardName(shard)}/`,
     live: (engine: string) => `${root}/live/${engine}.json`,
@@ -31,4 +31,8 @@ export function runKeys(run: string) {
 /** `12` → `00012`: five digits at least, so that names sort as numbers up to 99,999 shards. */
 export function shardName(shard: number): string {
   return String(shard).padStart(5, '0')
+}
+
+function partSuffix(part: number): string {
+  return part === 0 ? '' : `.${part}`
 }

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { sum } from '../../domain/counts.ts'
 import type { ShardDispatch } from '../../domain/dispatch.ts'
 import { identityDifference } from '../../domain/engine-identity.ts'
 import { settingsFor } from '../../domain/generation.ts'
@@ -11,14 +12,15 @@ import { runKeys, shardName } from '../../domain/run-keys.ts'
 import type { Spec } from '../../domain/spec.ts'
 import type { ObjectStore } from '../../store/store.ts'
 import { readRunRecord } from '../run-record.ts'
+import { readPlacedSamples, type SampleFact } from '../upload/sample-objects.ts'
 import { CheckpointWriter, restoreCheckpoints } from './checkpoints.ts'
 import { type AskSettings, completePrompt, EngineRefused } from './complete-prompt.ts'
 import type { EngineRuntime } from './engine-runtime.ts'
 import type { EngineTimings } from './engine-timings.ts'
-import { Journal } from './journal.ts'
+import { Journal, type JournalEntry } from './journal.ts'
 import { readPrompts } from './shard-prompts.ts'
 import { type ShardCounts, ShardRunner } from './shard-runner.ts'
-import { readShardState, type ShardState, shardFolder, sumOutcomes } from './shard-state.ts'
+import { readShardState, type ShardState, shardFolder } from './shard-state.ts'
 
 export interface GenerateShardDeps {
   runtime: EngineRuntime
@@ -51,7 +53,9 @@ export async function generateShard(dispatch: ShardDispatch, deps: GenerateShard
   await mkdir(folder, { recursive: true })
   await restoreCheckpoints(store, keys.checkpoints(shard), folder)
   const { outcomes, attempts } = await readShardState(folder)
-  const unfinished = (await readPrompts(store, keys.prompts(shard))).filter((prompt) => !outcomes.has(prompt.promptId))
+  const placed = (await readPlacedSamples({ store, run: ref.run, shard })).flatMap(({ facts }) => facts)
+  const ended = endedPrompts(outcomes, placed)
+  const unfinished = (await readPrompts(store, keys.prompts(shard))).filter(({ promptId }) => !ended.has(promptId))
 
   const journal = await Journal.create(join(folder, `e${epoch}-${randomUUID().slice(0, 8)}.journal`))
   const checkpoints = new CheckpointWriter(store, keys.checkpoints(shard), journal)
@@ -82,7 +86,7 @@ export async function generateShard(dispatch: ShardDispatch, deps: GenerateShard
   deps.cancelled.addEventListener('abort', onCancel, { once: true })
   runtime.shards.add(active)
   try {
-    deps.onStart(() => standing(dispatch, outcomes, runner.counts))
+    deps.onStart(() => standing(dispatch, [...ended.values()], runner.counts))
     return await runner.run()
   } finally {
     runtime.shards.delete(active)
@@ -108,14 +112,24 @@ async function ensureServes(runtime: EngineRuntime, { identity }: ShardDispatch)
   if (difference) throw new EngineRefused(difference)
 }
 
-function standing({ shard, epoch }: ShardDispatch, earlier: ShardState['outcomes'], counts: ShardCounts): ShardLive {
-  const live = { shard, epoch, ...sumOutcomes(earlier) }
+/** Prompts with an outcome, in a journal or uploaded already: a sample in the store outlives the host that it came from. */
+function endedPrompts(outcomes: ShardState['outcomes'], placed: SampleFact[]): Map<string, EndedPrompt> {
+  const ended = new Map<string, EndedPrompt>(outcomes)
+  for (const fact of placed) ended.set(fact.promptId, { ...fact, kind: 'S' })
+  return ended
+}
+
+type EndedPrompt = Pick<JournalEntry, 'kind' | 'inputTokens' | 'outputTokens'>
+
+function standing({ shard, epoch }: ShardDispatch, ended: EndedPrompt[], counts: ShardCounts): ShardLive {
+  const samples = ended.filter(({ kind }) => kind === 'S').length
   return {
-    ...live,
-    samples: live.samples + counts.samples,
-    failures: live.failures + counts.failures,
-    inputTokens: live.inputTokens + counts.inputTokens,
-    outputTokens: live.outputTokens + counts.outputTokens,
+    shard,
+    epoch,
+    samples: samples + counts.samples,
+    failures: ended.length - samples + counts.failures,
+    inputTokens: sum(ended, ({ inputTokens }) => inputTokens) + counts.inputTokens,
+    outputTokens: sum(ended, ({ outputTokens }) => outputTokens) + counts.outputTokens,
   }
 }
 

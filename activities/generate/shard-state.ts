@@ -1,6 +1,5 @@
 import { mkdir, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { TokenTotals } from '../../domain/commit.ts'
 import type { FailedAttempt } from '../../domain/sample.ts'
 import { type JournalEntry, readEntries, readJournal } from './journal.ts'
 
@@ -41,16 +40,4 @@ export async function readShardState(folder: string): Promise<ShardState> {
 function remember(outcomes: Map<string, JournalEntry>, entry: JournalEntry): void {
   const known = outcomes.get(entry.promptId)
   if (!known || (known.kind === 'F' && entry.kind === 'S')) outcomes.set(entry.promptId, entry)
-}
-
-/** What the outcomes come to. */
-export function sumOutcomes(outcomes: ShardState['outcomes']): TokenTotals & { samples: number; failures: number } {
-  const sums = { samples: 0, failures: 0, inputTokens: 0, outputTokens: 0 }
-  for (const { kind, inputTokens, outputTokens } of outcomes.values()) {
-    if (kind === 'S') sums.samples += 1
-    else sums.failures += 1
-    sums.inputTokens += inputTokens
-    sums.outputTokens += outputTokens
-  }
-  return sums
 }

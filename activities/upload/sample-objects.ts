@@ -4,6 +4,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
 import type { CommittedObject } from '../../domain/commit.ts'
+import { runKeys } from '../../domain/run-keys.ts'
 import type { Sample } from '../../domain/sample.ts'
 import { WriteOnceConflict } from '../../store/errors.ts'
 import { hashObject } from '../../store/hash-object.ts'
@@ -24,57 +25,78 @@ export interface SampleFact {
   isTruncated: boolean
 }
 
+/** A sample object of a shard in the store, and what is in it. */
 export interface PlacedSamples {
-  objects: CommittedObject[]
+  object: CommittedObject
   facts: SampleFact[]
 }
 
 export interface SamplePlace {
   store: ObjectStore
-  /** Key of the object; `part` tells a later writer's apart from the first one's. */
-  keyFor: (part?: string) => string
-  /** Names a second object, should another dispatch have written the first. */
-  part: string
+  run: string
+  shard: number
   /** Local folder for the compressed file. */
   folder: string
   verify: VerifyPolicy
 }
 
 /**
- * Uploads samples write-once. When another dispatch of the shard has written other samples already, those stay, and only
- * what they lack is added as an object of its own: no sample is in two objects, and none is lost.
+ * Uploads samples write-once; returns all sample objects of the shard. What other dispatches have uploaded stays and counts,
+ * and only what they lack is added, as the next object in the row: since nobody writes an object without having read all
+ * before it, no sample is in two objects, however many dispatches write at once.
  */
-export async function placeSamples(entries: readonly JournalEntry[], place: SamplePlace): Promise<PlacedSamples> {
-  if (entries.length === 0 && !(await place.store.head(place.keyFor()))) return { objects: [], facts: [] }
-  const first = await placeObject(entries, place.keyFor(), place)
-  if (first.isOurs) return { objects: [first.object], facts: entries.map(factOf) }
-  const facts = await readFacts(place.store, first.object.key)
-  const adopted = { ...first.object, rows: facts.length }
-  const known = new Set(facts.map((fact) => fact.promptId))
-  const missing = entries.filter((entry) => !known.has(entry.promptId))
-  if (missing.length === 0) return { objects: [adopted], facts }
-  const second = await placeObject(missing, place.keyFor(place.part), place)
-  if (!second.isOurs) throw new Error(`${second.object.key} is there already, with other samples`)
-  return { objects: [adopted, second.object], facts: [...facts, ...missing.map(factOf)] }
+export async function placeSamples(entries: readonly JournalEntry[], place: SamplePlace): Promise<PlacedSamples[]> {
+  const placed = await readPlacedSamples(place)
+  for (;;) {
+    const known = new Set(placed.flatMap(({ facts }) => facts.map((fact) => fact.promptId)))
+    const missing = entries.filter((entry) => !known.has(entry.promptId))
+    if (missing.length === 0) return placed
+    const key = samplesKey(place, placed.length)
+    placed.push((await placeObject(missing, key, place)) ?? (await readPlaced(place.store, key)))
+  }
 }
 
+/** The sample objects of a shard that are in the store, whichever dispatch uploaded them, in the order of writing. */
+export async function readPlacedSamples(place: Pick<SamplePlace, 'store' | 'run' | 'shard'>): Promise<PlacedSamples[]> {
+  const placed: PlacedSamples[] = []
+  for (;;) {
+    const key = samplesKey(place, placed.length)
+    if (!(await place.store.head(key))) return placed
+    placed.push(await readPlaced(place.store, key))
+  }
+}
+
+/** Undefined when another dispatch has just written the object. */
 async function placeObject(
   entries: readonly JournalEntry[],
   key: string,
   { store, folder, verify }: SamplePlace,
-): Promise<{ isOurs: boolean; object: CommittedObject }> {
+): Promise<PlacedSamples | undefined> {
   const file = join(folder, 'samples.jsonl.gz')
   await pipeline(Readable.from(rowsOf(entries)), createGzip({ level: gzipLevel }), createWriteStream(file))
   try {
     const { info, sha256 } = await publish(store, key, createReadStream(file), { contentType: 'application/gzip' })
     const object = { key, rows: entries.length, bytes: info.bytes, sha256 }
     await verifyObject(store, object, verify)
-    return { isOurs: true, object }
+    return { object, facts: entries.map(factOf) }
   } catch (error) {
-    const theirs = error instanceof WriteOnceConflict && (await store.head(key))
-    if (!theirs) throw error
-    return { isOurs: false, object: { key, rows: 0, bytes: theirs.bytes, sha256: await hashObject(store, key) } }
+    if (error instanceof WriteOnceConflict) return undefined
+    throw error
   }
+}
+
+async function readPlaced(store: ObjectStore, key: string): Promise<PlacedSamples> {
+  const facts = await readFacts(store, key)
+  const { bytes } = (await store.head(key)) ?? { bytes: 0 }
+  return { object: { key, rows: facts.length, bytes, sha256: await hashObject(store, key) }, facts }
+}
+
+function samplesKey({ run, shard }: Pick<SamplePlace, 'run' | 'shard'>, part: number): string {
+  return runKeys(run).samples(shard, part)
+}
+
+function factOf({ promptId, inputTokens, outputTokens, isTruncated }: JournalEntry): SampleFact {
+  return { promptId, inputTokens, outputTokens, isTruncated }
 }
 
 const newline = Buffer.from('\n')
@@ -98,8 +120,4 @@ async function readFacts(store: ObjectStore, key: string): Promise<SampleFact[]>
     })
   }
   return facts
-}
-
-function factOf({ promptId, inputTokens, outputTokens, isTruncated }: JournalEntry): SampleFact {
-  return { promptId, inputTokens, outputTokens, isTruncated }
 }

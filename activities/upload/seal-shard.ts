@@ -10,6 +10,7 @@ import { failureFor } from '../generate/prompt-records.ts'
 import { readPrompts } from '../generate/shard-prompts.ts'
 import { rowOf } from '../generate/shard-runner.ts'
 import { readShardState, shardFolder } from '../generate/shard-state.ts'
+import { readPlacedSamples } from './sample-objects.ts'
 import { type UploadDeps, uploadShard } from './upload-shard.ts'
 
 /** A shard that is to be committed with what it has. */
@@ -26,9 +27,11 @@ export async function sealShard(sealed: SealedShard, deps: UploadDeps): Promise<
   await mkdir(folder, { recursive: true })
   await restoreCheckpoints(deps.store, keys.checkpoints(shard), folder)
   const { outcomes, attempts } = await readShardState(folder)
+  const placed = (await readPlacedSamples({ store: deps.store, run: ref.run, shard })).flatMap(({ facts }) => facts)
+  const sampled = new Set(placed.map((fact) => fact.promptId))
   const journal = await Journal.create(join(folder, `e${epoch}-sealed-${randomUUID().slice(0, 8)}.journal`))
   for (const prompt of await readPrompts(deps.store, keys.prompts(shard))) {
-    if (outcomes.has(prompt.promptId)) continue
+    if (outcomes.has(prompt.promptId) || sampled.has(prompt.promptId)) continue
     const failure = failureFor(prompt, reason, attempts.get(prompt.promptId) ?? [], deps.now())
     journal.append(rowOf({ kind: 'failure', failure }))
   }

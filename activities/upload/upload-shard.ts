@@ -54,17 +54,17 @@ async function placeOutcomes(
 ): Promise<ShardCommit> {
   const keys = runKeys(ref.run)
   const folder = shardFolder(scratch, ref.run, shardName(shard))
-  const part = `.e${epoch}`
   const { spec } = await readRunRecord(store, ref)
   const prompts = await readPrompts(store, keys.prompts(shard))
   const { outcomes } = await readShardState(folder)
   const entries = prompts.flatMap(({ promptId }) => outcomes.get(promptId) ?? [])
-  if (entries.length < prompts.length) throw new ShardIncomplete(shard, prompts.length - entries.length)
-
-  const keyFor = (suffix?: string) => keys.samples(shard, suffix)
   const successes = entries.filter((entry) => entry.kind === 'S')
-  const samples = await placeSamples(successes, { store, keyFor, part, folder, verify: spec.verify })
-  const sampled = new Set(samples.facts.map((fact) => fact.promptId))
+  const placed = await placeSamples(successes, { store, run: ref.run, shard, folder, verify: spec.verify })
+  const samples = placed.flatMap(({ facts }) => facts)
+  const sampled = new Set(samples.map((fact) => fact.promptId))
+  const unfinished = prompts.filter(({ promptId }) => !sampled.has(promptId) && !outcomes.has(promptId))
+  if (unfinished.length > 0) throw new ShardIncomplete(shard, unfinished.length)
+
   const failures = await readFailures(entries.filter((entry) => !sampled.has(entry.promptId)))
   return {
     run: ref.run,
@@ -74,7 +74,7 @@ async function placeOutcomes(
     prompts: prompts.length,
     samples: sampled.size,
     failures: failures.length,
-    truncated: samples.facts.filter((fact) => fact.isTruncated).length,
+    truncated: samples.filter((fact) => fact.isTruncated).length,
     reasons: countBy(failures, ({ reason }) => reason),
     sources: {
       samples: countBy(
@@ -83,31 +83,30 @@ async function placeOutcomes(
       ),
       failures: countBy(failures, ({ source }) => source),
     },
-    inputTokens: sum(samples.facts, (fact) => fact.inputTokens),
-    outputTokens: sum(samples.facts, (fact) => fact.outputTokens),
-    sampleObjects: samples.objects,
-    failureObjects: await placeFailures(store, failures, [keys.failures(shard), keys.failures(shard, part)]),
+    inputTokens: sum(samples, (fact) => fact.inputTokens),
+    outputTokens: sum(samples, (fact) => fact.outputTokens),
+    sampleObjects: placed.map(({ object }) => object),
+    failureObjects: await placeFailures(store, failures, (part) => keys.failures(shard, part)),
     committedAt: new Date(now()).toISOString(),
   }
 }
 
-/** Failures of another dispatch that lie under the first key are left there; the commit record names those that count. */
+/** Failures of another dispatch that lie under a key already stay there; the commit record names those that count. */
 async function placeFailures(
   store: ObjectStore,
   failures: Failure[],
-  [key, otherKey]: [string, string],
+  keyOf: (part: number) => string,
 ): Promise<CommittedObject[]> {
   if (failures.length === 0) return []
   const body = failures.map((failure) => `${JSON.stringify(failure)}\n`).join('')
-  const place = async (at: string): Promise<CommittedObject> => {
-    const { info, sha256 } = await publish(store, at, body, { contentType: 'application/jsonl' })
-    return { key: at, rows: failures.length, bytes: info.bytes, sha256 }
-  }
-  try {
-    return [await place(key)]
-  } catch (error) {
-    if (!(error instanceof WriteOnceConflict)) throw error
-    return [await place(otherKey)]
+  for (let part = 0; ; part++) {
+    try {
+      const key = keyOf(part)
+      const { info, sha256 } = await publish(store, key, body, { contentType: 'application/jsonl' })
+      return [{ key, rows: failures.length, bytes: info.bytes, sha256 }]
+    } catch (error) {
+      if (!(error instanceof WriteOnceConflict)) throw error
+    }
   }
 }
 
