@@ -6,10 +6,14 @@
  *    16  id, 16 bytes: equal ids are duplicates
  *    32  group, u32: the file (or part) that the row comes from; 36 row in it, u32
  *    40  offset in the spill's rows, u32; 44 length, u32; 48 weight, u32 (what the caller wants summed, such as tokens)
+ *    52  tag, u32: what else the caller wants rows to be told apart by
  */
-export const entryBytes = 52
+export const entryBytes = 56
 
-export const entryAt = { order: 0, draw: 8, id: 16, group: 32, row: 36, offset: 40, length: 44, weight: 48 } as const
+export const entryAt = {
+  ...{ order: 0, draw: 8, id: 16, group: 32, row: 36 },
+  ...{ offset: 40, length: 44, weight: 48, tag: 52 },
+} as const
 
 /** The order key's upper 53 bits as a number: exact in a double, and enough to sort all but ties by. */
 export function orderNumber(entries: DataView, at: number): number {

@@ -10,6 +10,9 @@ export interface GatheredRows {
   readonly lengths: Uint32Array
   readonly groups: Uint32Array
   readonly weights: Uint32Array
+  readonly tags: Uint32Array
+  /** Which spill each row comes from, by its number in the list. */
+  readonly spillOf: Uint32Array
 }
 
 export interface GatherOptions {
@@ -34,6 +37,8 @@ export function gatherRows({ folder, spills, range, firstPlace, places, limits }
   const lengths = new Uint32Array(drawn.length)
   const groups = new Uint32Array(drawn.length)
   const weights = new Uint32Array(drawn.length)
+  const tags = new Uint32Array(drawn.length)
+  const spillOf = new Uint32Array(drawn.length)
   const targets = new Uint32Array(drawn.length)
   const bySpill = new Map<number, number[]>()
   let total = 0
@@ -41,9 +46,11 @@ export function gatherRows({ folder, spills, range, firstPlace, places, limits }
     lengths[n] = order.readUInt32BE(at + placeAt.length)
     groups[n] = order.readUInt32BE(at + placeAt.group)
     weights[n] = order.readUInt32BE(at + placeAt.weight)
+    tags[n] = order.readUInt32BE(at + placeAt.tag)
     targets[n] = total
     total += lengths[n] as number
     const spill = order.readUInt32BE(at + placeAt.spill)
+    spillOf[n] = spill
     const wanted = bySpill.get(spill)
     if (wanted) wanted.push(n)
     else bySpill.set(spill, [n])
@@ -57,7 +64,7 @@ export function gatherRows({ folder, spills, range, firstPlace, places, limits }
       fetchRows(file, wanted, { offsetOf, lengthOf, targets, bytes }),
     )
   }
-  return { bytes, lengths, groups, weights }
+  return { bytes, lengths, groups, weights, tags, spillOf }
 }
 
 function drawnPlaces(order: Buffer, limits: ReadonlyMap<number, DrawLimit>): number[] {

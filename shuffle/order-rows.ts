@@ -6,10 +6,10 @@ import type { Spill } from './spill-writer.ts'
 
 /**
  * A place in the final order, as `<name>.order` holds it: draw key (8 bytes), then u32s: spill, offset, length, group,
- * row, weight.
+ * row, weight, tag.
  */
-export const placeBytes = 32
-export const placeAt = { draw: 0, spill: 8, offset: 12, length: 16, group: 20, row: 24, weight: 28 } as const
+export const placeBytes = 36
+export const placeAt = { draw: 0, spill: 8, offset: 12, length: 16, group: 20, row: 24, weight: 28, tag: 32 } as const
 
 /** A part of the key space put into order. */
 export interface OrderedRange {
@@ -72,7 +72,13 @@ export function orderRange(options: OrderOptions): OrderedRange {
   return { name, places, kept, duplicates, slices }
 }
 
-function loadEntries({ folder, spills, fromStep, toStep }: OrderOptions): { entries: Buffer; spillOf: Uint32Array } {
+/** The entries of a part of the key space, spill by spill, and the spill of each. */
+export function loadEntries({
+  folder,
+  spills,
+  fromStep,
+  toStep,
+}: Pick<OrderOptions, 'folder' | 'spills' | 'fromStep' | 'toStep'>): { entries: Buffer; spillOf: Uint32Array } {
   const counts = spills.map(({ steps }) => (steps[toStep] ?? 0) - (steps[fromStep] ?? 0))
   const total = counts.reduce((sum, count) => sum + count, 0)
   const entries = Buffer.allocUnsafeSlow(total * entryBytes)
@@ -91,11 +97,12 @@ function loadEntries({ folder, spills, fromStep, toStep }: OrderOptions): { entr
   return { entries, spillOf }
 }
 
-function writePlace(order: Buffer, place: number, entries: Buffer, at: number, spill: number): void {
+/** Writes the place of an entry. */
+export function writePlace(order: Buffer, place: number, entries: Buffer, at: number, spill: number): void {
   const to = place * placeBytes
   entries.copy(order, to + placeAt.draw, at + entryAt.draw, at + entryAt.draw + 8)
   order.writeUInt32BE(spill, to + placeAt.spill)
   entries.copy(order, to + placeAt.offset, at + entryAt.offset, at + entryAt.offset + 8)
   entries.copy(order, to + placeAt.group, at + entryAt.group, at + entryAt.group + 8)
-  entries.copy(order, to + placeAt.weight, at + entryAt.weight, at + entryAt.weight + 4)
+  entries.copy(order, to + placeAt.weight, at + entryAt.weight, at + entryAt.weight + 8)
 }

@@ -2,6 +2,8 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fateOf } from './digest.ts'
 import { entryAt, entryBytes, sortedPositions } from './entry.ts'
+import { writeIdIndex } from './id-index.ts'
+import { stepsOf } from './steps.ts'
 
 /** Rows of one batch on disk, sorted by order key: `<name>.rows` holds their bytes, `<name>.index` their entries. */
 export interface Spill {
@@ -10,10 +12,9 @@ export interface Spill {
   readonly bytes: number
   /** How many entries lie before each of the `stepCount` equal parts of the key space; one more closes the last. */
   readonly steps: readonly number[]
+  /** The same for the index by id, where there is one. */
+  readonly idSteps?: readonly number[]
 }
-
-/** Parts of the key space that a spill's entries can be addressed by. */
-export const stepCount = 1024
 
 export interface RowKey {
   /** 32 hex digits. */
@@ -21,6 +22,7 @@ export interface RowKey {
   readonly group: number
   readonly row: number
   readonly weight: number
+  readonly tag?: number
 }
 
 /**
@@ -42,6 +44,8 @@ export class SpillWriter {
     prefix: string,
     readonly seed: string,
     readonly spillBytes: number,
+    /** Also write an index by id, for duplicates that the order does not put side by side. */
+    readonly isIndexedById = false,
   ) {
     this.#prefix = prefix
     this.#rows = Buffer.allocUnsafeSlow(spillBytes)
@@ -58,10 +62,35 @@ export class SpillWriter {
   }
 
   /** Adds a row; its fate (see `fateOf`) may be given when the caller knows it already. */
-  add({ id, group, row, weight }: RowKey, text: string, fate = fateOf(this.seed, id)): void {
-    const most = text.length * 3
-    if (this.#used + most > this.#rows.length) this.#makeRoom(most)
+  add(key: RowKey, text: string, fate = fateOf(this.seed, key.id)): void {
+    this.#makeRoom(text.length * 3)
     const length = this.#rows.write(text, this.#used, 'utf8')
+    this.#addEntry(key, length, fate)
+  }
+
+  /** Adds a row whose text is there as bytes already, but for its end. */
+  addBytes(key: RowKey, bytes: Uint8Array, end: string, fate: string): void {
+    this.#makeRoom(bytes.length + end.length * 3)
+    this.#rows.set(bytes, this.#used)
+    const length = bytes.length + this.#rows.write(end, this.#used + bytes.length, 'utf8')
+    this.#addEntry(key, length, fate)
+  }
+
+  /** Writes what is left. */
+  finish(): readonly Spill[] {
+    if (this.#count > 0) this.#write()
+    return this.#spills
+  }
+
+  #makeRoom(bytes: number): void {
+    if (this.#used + bytes <= this.#rows.length) return
+    if (this.#count > 0) this.#write()
+    if (bytes <= this.#rows.length) return
+    this.#rows = Buffer.allocUnsafeSlow(bytes)
+    this.#sortedRows = Buffer.allocUnsafeSlow(bytes)
+  }
+
+  #addEntry({ id, group, row, weight, tag = 0 }: RowKey, length: number, fate: string): void {
     if ((this.#count + 1) * entryBytes > this.#entries.length) this.#growEntries()
     const at = this.#count * entryBytes
     const entries = this.#entries
@@ -72,21 +101,9 @@ export class SpillWriter {
     entries.writeUInt32BE(this.#used, at + entryAt.offset)
     entries.writeUInt32BE(length, at + entryAt.length)
     entries.writeUInt32BE(weight, at + entryAt.weight)
+    entries.writeUInt32BE(tag, at + entryAt.tag)
     this.#used += length
     this.#count++
-  }
-
-  /** Writes what is left. */
-  finish(): readonly Spill[] {
-    if (this.#count > 0) this.#write()
-    return this.#spills
-  }
-
-  #makeRoom(bytes: number): void {
-    if (this.#count > 0) this.#write()
-    if (bytes <= this.#rows.length) return
-    this.#rows = Buffer.allocUnsafeSlow(bytes)
-    this.#sortedRows = Buffer.allocUnsafeSlow(bytes)
   }
 
   #growEntries(): void {
@@ -101,7 +118,6 @@ export class SpillWriter {
     const positions = sortedPositions(entries)
     const sortedRows = this.#sortedRows.subarray(0, this.#used)
     const sortedEntries = Buffer.allocUnsafeSlow(entries.length)
-    const steps = new Array<number>(stepCount + 1).fill(0)
     let offset = 0
     positions.forEach((position, n) => {
       const at = position * entryBytes
@@ -111,13 +127,12 @@ export class SpillWriter {
       entries.copy(sortedEntries, n * entryBytes, at, at + entryBytes)
       sortedEntries.writeUInt32BE(offset, n * entryBytes + entryAt.offset)
       offset += length
-      const step = entries.readUInt16BE(at) >>> 6
-      steps[step + 1] = (steps[step + 1] ?? 0) + 1
     })
-    for (let step = 1; step <= stepCount; step++) steps[step] = (steps[step] ?? 0) + (steps[step - 1] ?? 0)
+    const steps = stepsOf(positions.length, (n) => sortedEntries.readUInt16BE(n * entryBytes) >>> 6)
     writeFileSync(join(this.folder, `${name}.rows`), sortedRows)
     writeFileSync(join(this.folder, `${name}.index`), sortedEntries)
-    this.#spills.push({ name, rows: this.#count, bytes: this.#used, steps })
+    const idSteps = this.isIndexedById ? writeIdIndex(this.folder, name, sortedEntries) : undefined
+    this.#spills.push({ name, rows: this.#count, bytes: this.#used, steps, ...(idSteps && { idSteps }) })
     this.#used = 0
     this.#count = 0
   }

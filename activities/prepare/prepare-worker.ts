@@ -15,6 +15,6 @@ export async function gather(input: Parameters<PrepareTasks['gather']>[0]) {
   return move({ [transferableSymbol]: buffersOf(rows), [valueSymbol]: rows })
 }
 
-function buffersOf({ bytes, lengths, groups, weights }: GatheredRows): ArrayBufferLike[] {
-  return [bytes, lengths, groups, weights].map((array) => array.buffer)
+function buffersOf(rows: GatheredRows): ArrayBufferLike[] {
+  return Object.values<Uint8Array | Uint32Array>({ ...rows }).map((array) => array.buffer)
 }
