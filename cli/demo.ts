@@ -122,7 +122,7 @@ class Demo {
     const options = {
       taskQueue: defaultTaskQueue,
       engines,
-      engineArguments: ['--grace-seconds', '1', '--timings', timings],
+      engineArguments: () => ['--grace-seconds', '1', '--timings', timings],
       controlArguments: ['--progress-seconds', '0.5'],
     }
     return AllWorkers.start(options, environment, env, this.#onDeath)

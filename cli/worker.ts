@@ -29,6 +29,7 @@ function allCommand() {
     )
     .option('--task-queue <name>', 'control queue', defaultTaskQueue)
     .addOption(modeOption())
+    .option('--launch <command>', 'run the servers as well, with this command; host, port and GPU are added')
     .option(
       '--grace-seconds <n>',
       'after SIGTERM, let requests in flight go on for so long',
@@ -40,13 +41,13 @@ function allCommand() {
     .addHelpText('after', '\nExample:\n  longhaul worker all --engines http://127.0.0.1:30000-30007')
     .action(async (options) => {
       const log = createLog({ worker: 'all' })
-      const { taskQueue, engines, mode, graceSeconds, timings, progressSeconds } = options
-      const engineArguments = [
-        '--mode',
-        mode,
-        '--grace-seconds',
-        String(graceSeconds),
+      const { taskQueue, engines, mode, launch, graceSeconds, timings, progressSeconds } = options
+      const engineArguments = (n: number) => [
+        ...['--mode', mode, '--grace-seconds', String(graceSeconds)],
         ...(timings ? ['--timings', timings] : []),
+        ...(launch
+          ? ['--launch', launch, '--gpu', String(n), '--start-delay-seconds', String(startDelaySeconds(n))]
+          : []),
       ]
       const controlArguments = ['--progress-seconds', String(progressSeconds)]
       await runAllWorkers({ taskQueue, engines, engineArguments, controlArguments }, environment, process.env, log)
@@ -97,13 +98,21 @@ function engineCommand() {
       20,
     )
     .option('--timings <list>', 'times to go by, such as lostAfterMs=30000', checked(parseTimings))
+    .option('--launch <command>', 'run the server as well, with this command; host, port and GPU are added')
+    .option('--gpu <id>', 'what CUDA_VISIBLE_DEVICES is set to for it', '0')
+    .option('--start-delay-seconds <n>', 'wait before its first start', checked(Number), 0)
     .addHelpText('after', '\nExample:\n  longhaul worker engine --queue gpu-0 --url http://127.0.0.1:30000')
-    .action(async ({ queue, url, mode, concurrency, graceSeconds, timings }) => {
+    .action(async ({ queue, url, mode, concurrency, graceSeconds, timings, launch, gpu, startDelaySeconds }) => {
       const log = createLog({ worker: 'engine', engine: queue })
       installRuntime(log)
       const graceMs = graceSeconds * 1000
       await runEngineWorker(
-        { queue, url, mode, graceMs, ...(concurrency && { concurrency }), ...(timings && { timings }) },
+        {
+          ...{ queue, url, mode, graceMs },
+          ...(concurrency && { concurrency }),
+          ...(timings && { timings }),
+          ...(launch && { launch: { command: launch, gpu, startDelayMs: startDelaySeconds * 1000 } }),
+        },
         environment,
         log,
       )
@@ -114,6 +123,11 @@ function modeOption() {
   return new Option('--mode <mode>', "native: SGLang's own API, ids and all; chat: any OpenAI-compatible server")
     .choices(['native', 'chat'] as const)
     .default('native' as const)
+}
+
+/** The first server reads the weights from disk, the others then find them in the page cache. */
+function startDelaySeconds(n: number): number {
+  return n === 0 ? 0 : 30 + 2 * n
 }
 
 /** Wraps a parser so that commander shows what it says of a bad value. */

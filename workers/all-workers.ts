@@ -11,8 +11,8 @@ import { connectClient, isTemporalConfigured, NoTemporal } from './temporal-conn
 export interface AllWorkersOptions {
   taskQueue: string
   engines: EngineAddress[]
-  /** Passed on to the engine workers as they are. */
-  engineArguments: string[]
+  /** Further arguments of the nth engine worker. */
+  engineArguments: (n: number) => string[]
   /** Passed on to the control worker. */
   controlArguments: string[]
 }
@@ -45,8 +45,8 @@ export class AllWorkers {
     const add = (name: string, args: string[]) => processes.set(name, start(name, args))
     add('control worker', ['control', '--task-queue', taskQueue, ...options.controlArguments])
     add('data worker', ['data', '--task-queue', taskQueue])
-    for (const { queue, url } of engines) {
-      add(`engine worker ${queue}`, ['engine', '--queue', queue, '--url', url, ...options.engineArguments])
+    for (const [n, { queue, url }] of engines.entries()) {
+      add(`engine worker ${queue}`, ['engine', '--queue', queue, '--url', url, ...options.engineArguments(n)])
     }
     return new AllWorkers(processes, logFolder)
   }

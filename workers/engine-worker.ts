@@ -1,5 +1,7 @@
+import { join } from 'node:path'
 import { Worker } from '@temporalio/worker'
 import type { Logger } from 'pino'
+import { parseArgsStringToArgv } from 'string-argv'
 import { EngineRuntime } from '../activities/generate/engine-runtime.ts'
 import { defaultTimings, type EngineTimings } from '../activities/generate/engine-timings.ts'
 import { createGenerateActivities } from '../activities/generate/generate-activities.ts'
@@ -8,6 +10,9 @@ import { sideQueue } from '../domain/dispatch.ts'
 import type { Spec } from '../domain/spec.ts'
 import { ChatClient } from '../sglang/chat-client.ts'
 import { NativeClient } from '../sglang/native-client.ts'
+import { EngineProcess } from '../sglang/supervisor/engine-process.ts'
+import { launchOf } from '../sglang/supervisor/launch.ts'
+import { defaultRestartBudget } from '../sglang/supervisor/restart-plan.ts'
 import { createOpenStore } from '../store/open-store.ts'
 import type { Environment } from './environment.ts'
 import { connectWorker } from './temporal-connection.ts'
@@ -20,9 +25,18 @@ export interface EngineWorkerOptions {
   url: string
   mode: Spec['mode']
   concurrency?: number
+  /** Run the server as well. */
+  launch?: ServerLaunch
   /** After SIGTERM, requests in flight may go on for so long. */
   graceMs: number
   timings?: Partial<EngineTimings>
+}
+
+export interface ServerLaunch {
+  /** Command line of the server; host, ports, GPU and caches are added. */
+  command: string
+  gpu: string
+  startDelayMs: number
 }
 
 /** Shards that one engine takes at a time, of all runs together. In the tail of a run there are many small ones. */
@@ -40,12 +54,14 @@ export async function runEngineWorker(
   const timings = { ...defaultTimings, ...options.timings }
   const say = (message: string, facts?: Record<string, unknown>) => log.info(facts ?? {}, message)
   const http = { url, connections: 1024, ...(environment.engineApiKey && { apiKey: environment.engineApiKey }) }
+  const server = options.launch && startServer(options.launch, options, environment, say)
   const runtime = new EngineRuntime({
     queue,
     mode,
     client: mode === 'native' ? new NativeClient(http) : new ChatClient(http),
     timings,
     places,
+    ...(server && { server }),
     ...(options.concurrency && { concurrency: options.concurrency }),
     now: Date.now,
     log: say,
@@ -71,6 +87,34 @@ export async function runEngineWorker(
   await runUntilSignal([lane, side], () => runtime.leave())
   await live.close()
   await runtime.close()
+  await server?.stop()
   await openStore.close()
   await connection.close()
+}
+
+function startServer(
+  { command, gpu, startDelayMs }: ServerLaunch,
+  { queue, url }: EngineWorkerOptions,
+  { home, launchEnv }: Environment,
+  log: (message: string, facts?: Record<string, unknown>) => void,
+): EngineProcess {
+  const folder = join(home, 'engines', queue)
+  const { port } = new URL(url)
+  return new EngineProcess({
+    launch: launchOf({
+      command: parseArgsStringToArgv(command),
+      gpu,
+      port: Number(port),
+      cacheFolder: join(folder, 'cache'),
+    }),
+    env: launchEnv,
+    logFile: join(home, 'logs', `engine-${queue}.log`),
+    startDelayMs,
+    startLimitMs: 20 * 60_000,
+    silenceLimitMs: 10 * 60_000,
+    stopGraceMs: 10_000,
+    budget: defaultRestartBudget,
+    now: Date.now,
+    log,
+  })
 }

@@ -17,6 +17,8 @@ export interface Environment {
   /** Key that engines ask for. `LONGHAUL_ENGINE_API_KEY`. */
   engineApiKey: string | undefined
   path: string
+  /** Handed on to servers that a worker runs. */
+  launchEnv: NodeJS.ProcessEnv
 }
 
 export function readEnvironment(env: NodeJS.ProcessEnv): Environment {
@@ -29,6 +31,7 @@ export function readEnvironment(env: NodeJS.ProcessEnv): Environment {
     s3: readS3Options(env),
     engineApiKey: env.LONGHAUL_ENGINE_API_KEY,
     path: env.PATH ?? '',
+    launchEnv: env,
   }
 }
 

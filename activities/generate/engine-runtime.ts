@@ -22,12 +22,22 @@ export interface EngineRuntimeOptions {
   mode: Spec['mode']
   client: EngineClient
   timings: EngineTimings
+  /** The server's process, where the worker runs it as well. */
+  server?: SupervisedServer
   /** Shards that it takes at a time, of all runs together; beyond it the engine is busy. */
   places: number
   /** Requests in flight; left out: what the engine says of itself, plus headroom. */
   concurrency?: number
   now: () => number
   log: (message: string, facts?: Record<string, unknown>) => void
+}
+
+/** What the runtime needs of the process of its server. */
+export interface SupervisedServer {
+  /** How it stands, for people. */
+  readonly status: string
+  isWell(): void
+  restart(why: string): Promise<void>
 }
 
 /** A shard that is on the engine right now. */
@@ -160,7 +170,7 @@ export class EngineRuntime {
   async #look(): Promise<Condition> {
     const { client, log, queue } = this.options
     try {
-      if (!(await client.isHealthy())) return { isWell: false, why: 'its health check fails' }
+      if (!(await client.isHealthy())) return { isWell: false, why: this.#withStatus('its health check fails') }
       const description = await client.describe()
       const difference = this.shards.size > 0 && this.#description && identityDifference(description, this.#description)
       if (difference) return { isWell: false, why: difference, refusal: true }
@@ -168,7 +178,7 @@ export class EngineRuntime {
       this.#description = description
       return { isWell: true }
     } catch (error) {
-      if (error instanceof NoReply) return { isWell: false, why: error.message }
+      if (error instanceof NoReply) return { isWell: false, why: this.#withStatus(error.message) }
       if (error instanceof AttemptFailed) {
         const refusal = [401, 403, 404, 405].includes(error.symptom.status ?? 0)
         return { isWell: false, why: error.symptom.said, refusal }
@@ -177,8 +187,14 @@ export class EngineRuntime {
     }
   }
 
+  #withStatus(why: string): string {
+    const { server } = this.options
+    return server ? `${why} (${server.status})` : why
+  }
+
   #onOpen(): void {
-    const { now, log, queue } = this.options
+    const { now, log, queue, server } = this.options
+    server?.isWell()
     this.#openedAt = now()
     this.#advancedAt = now()
     this.#limit = this.#mostPermits()
@@ -226,13 +242,15 @@ export class EngineRuntime {
 
   /** Liveness is tokens advancing, not `/health`: a hung engine may well answer that. */
   #watch(load: EngineLoad | undefined): void {
-    const { now, timings } = this.options
+    const { now, timings, server } = this.options
     const mark = `${this.#finishedPrompts()} ${load?.tokenMark}`
     if (this.permits.inUse === 0 || mark !== this.#mark) this.#advancedAt = now()
     this.#mark = mark
     const stalledMs = now() - this.#advancedAt
-    if (stalledMs >= timings.stallMs)
-      this.gate.hang(`no token for ${Math.round(stalledMs / 1000)} s with ${this.permits.inUse} requests in flight`)
+    if (stalledMs < timings.stallMs) return
+    const why = `no token for ${Math.round(stalledMs / 1000)} s with ${this.permits.inUse} requests in flight`
+    this.gate.hang(why)
+    void server?.restart(why)
   }
 
   #finishedPrompts(): number {

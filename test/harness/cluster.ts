@@ -71,7 +71,7 @@ export class Cluster {
       {
         taskQueue: defaultTaskQueue,
         engines: engines.map(({ url }, n) => ({ queue: `gpu-${n}`, url })),
-        engineArguments: ['--grace-seconds', '1', '--timings', timings],
+        engineArguments: () => ['--grace-seconds', '1', '--timings', timings],
         controlArguments: ['--progress-seconds', '0.3'],
       },
       readEnvironment(env),
