@@ -1,0 +1,134 @@
+import { AnswerWriter } from './answer.ts'
+import { Refused } from './errors.ts'
+import { Generation } from './generation.ts'
+import type { ResolvedOptions } from './options.ts'
+import { planAnswer } from './planning.ts'
+import { PrefixCache } from './prefix-cache.ts'
+import type { Sampling } from './sampling.ts'
+import { Scheduler } from './scheduler.ts'
+import { SimulatedClock } from './simulated-clock.ts'
+
+/** Counts since the engine started; a crash sets them back to nothing. */
+export interface EngineCounters {
+  /** Requests that ended with every token they were to have. */
+  completed: number
+  aborted: number
+  promptTokens: number
+  /** Output tokens of requests that ended, however they ended. */
+  completionTokens: number
+  cachedTokens: number
+}
+
+export interface GenerationRequest {
+  rid: string
+  promptIds: readonly number[]
+  sampling: Sampling
+  /** Called as tokens are written; streams need it. */
+  onTokens?: (generation: Generation, tokens: number) => void
+  onEnd: (generation: Generation) => void
+}
+
+/** What stands behind the HTTP server: requests, the scheduler and its clock. */
+export class Engine {
+  readonly scheduler: Scheduler
+  readonly clock: SimulatedClock
+  readonly writer: AnswerWriter
+  readonly cache: PrefixCache
+  readonly counters: EngineCounters = {
+    completed: 0,
+    aborted: 0,
+    promptTokens: 0,
+    completionTokens: 0,
+    cachedTokens: 0,
+  }
+  readonly startedMs = Date.now()
+  isReady = true
+  /** Requests that SGLang still has state of. */
+  readonly #inFlight = new Map<string, Generation>()
+  /** Ids of requests that were refused after their state had been made, and whose state stays for ever. */
+  readonly #leakedRids = new Set<string>()
+  readonly #streams = new Map<Generation, (generation: Generation, tokens: number) => void>()
+
+  constructor(readonly options: ResolvedOptions) {
+    this.writer = new AnswerWriter(options.tokenizer)
+    this.cache = new PrefixCache(options.cachePageTokens, options.cachePages)
+    this.scheduler = new Scheduler(options.serviceModel, {
+      maxRunning: options.cap,
+      maxQueued: options.maxQueued,
+      kvTokens: options.kvTokens,
+    })
+    this.clock = new SimulatedClock(this.scheduler, options.timeScale)
+    this.clock.onTick = () => this.#feedStreams()
+  }
+
+  /** Whether any request's state is left, which is what a shutdown waits for. */
+  get isDrained(): boolean {
+    return this.#inFlight.size === 0 && this.#leakedRids.size === 0
+  }
+
+  get inFlight(): ReadonlyMap<string, Generation> {
+    return this.#inFlight
+  }
+
+  /** Throws `Refused` for a request id that is in use. */
+  refuseDuplicate(rid: string): void {
+    if (this.#inFlight.has(rid) || this.#leakedRids.has(rid)) {
+      throw new Refused(`Duplicate request ID detected: ${rid}`)
+    }
+  }
+
+  /** Up to 0.5.13 the id of a refused request stays taken. */
+  leak(rid: string): void {
+    if (this.options.compat === '0.5.12') this.#leakedRids.add(rid)
+  }
+
+  generate({ rid, promptIds, sampling, onTokens, onEnd }: GenerationRequest): Generation {
+    this.refuseDuplicate(rid)
+    const plan = planAnswer(promptIds, sampling, this.options, this.writer)
+    const cached = this.cache.claim(promptIds)
+    const generation = new Generation(rid, promptIds.length, cached, sampling, plan, this.writer, (ended) => {
+      this.#count(ended)
+      this.#inFlight.delete(rid)
+      this.#streams.delete(ended)
+      onEnd(ended)
+    })
+    this.#inFlight.set(rid, generation)
+    if (onTokens) this.#streams.set(generation, onTokens)
+    this.clock.submit(generation.job)
+    return generation
+  }
+
+  /** Gives up every request whose id begins so: SGLang compares beginnings. */
+  abort(ridPrefix: string): void {
+    for (const [rid, { job }] of this.#inFlight) if (rid.startsWith(ridPrefix)) this.clock.abort(job)
+  }
+
+  tokensWritten(generation: Generation): number {
+    return generation.job.writtenAt(this.scheduler.stepAt(this.clock.nowMs()))
+  }
+
+  /** Output tokens so far, those of unfinished requests among them. */
+  generatedTokens(): number {
+    const step = this.scheduler.stepAt(this.clock.nowMs())
+    let tokens = this.counters.completionTokens
+    for (const { job } of this.#inFlight.values()) tokens += job.writtenAt(step)
+    return tokens
+  }
+
+  stop(): void {
+    this.clock.stop()
+  }
+
+  #feedStreams(): boolean {
+    for (const [generation, onTokens] of this.#streams) onTokens(generation, this.tokensWritten(generation))
+    return this.#streams.size > 0
+  }
+
+  #count({ job, promptTokens, cachedTokens }: Generation): void {
+    if (job.ending === 'done') this.counters.completed++
+    else this.counters.aborted++
+    this.counters.promptTokens += promptTokens
+    this.counters.cachedTokens += cachedTokens
+    this.counters.completionTokens += job.written
+  }
+}

@@ -1,0 +1,67 @@
+import type { Engine } from './engine.ts'
+import { json, type Reply } from './reply.ts'
+
+const round = (value: number, digits: number) => Number(value.toFixed(digits))
+
+/** `/v1/loads`. */
+export function loads(engine: Engine): Reply {
+  const { options, scheduler, clock } = engine
+  const nowMs = clock.nowMs()
+  const used = scheduler.usedTokens(nowMs)
+  const pending = scheduler.waiting.reduce((sum, job) => sum + job.promptTokens + job.written, 0)
+  const running = scheduler.running.length + scheduler.prefilling.length
+  const waiting = scheduler.waiting.length
+  const load = {
+    dp_rank: 0,
+    timestamp: Date.now() / 1000,
+    num_running_reqs: running,
+    num_waiting_reqs: waiting,
+    num_used_tokens: used,
+    num_total_tokens: used + pending,
+    max_total_num_tokens: options.kvTokens,
+    token_usage: round(used / options.kvTokens, 4),
+    gen_throughput: round(scheduler.tokensPerSecond(nowMs), 2),
+    cache_hit_rate: 0,
+    utilization: round(running / options.cap, 4),
+    max_running_requests: options.cap,
+    memory: { weight_gb: 54, kv_cache_gb: 40, graph_gb: 0, token_capacity: options.kvTokens },
+    queues: {
+      waiting,
+      grammar: 0,
+      paused: 0,
+      retracted: scheduler.waiting.filter((job) => job.retractions > 0).length,
+    },
+    num_total_reqs: running + waiting,
+  }
+  const aggregate = {
+    total_running_reqs: running,
+    total_waiting_reqs: waiting,
+    total_reqs: running + waiting,
+    avg_token_usage: load.token_usage,
+    avg_throughput: load.gen_throughput,
+    avg_utilization: load.utilization,
+  }
+  return json({
+    timestamp: new Date().toISOString(),
+    version: options.version,
+    dp_rank_count: 1,
+    loads: [load],
+    ...(options.compat === '0.5.12' && { aggregate }),
+  })
+}
+
+/** `/get_load`, the old form. */
+export function load(engine: Engine): Reply {
+  const { scheduler, clock } = engine
+  const pending = scheduler.waiting.reduce((sum, job) => sum + job.promptTokens + job.written, 0)
+  return json([
+    {
+      dp_rank: null,
+      num_reqs: scheduler.running.length + scheduler.prefilling.length + scheduler.waiting.length,
+      num_waiting_reqs: scheduler.waiting.length,
+      num_tokens: scheduler.usedTokens(clock.nowMs()) + pending,
+      num_pending_tokens: pending,
+      ts_tic: performance.now() / 1000,
+    },
+  ])
+}

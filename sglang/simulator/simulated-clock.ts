@@ -1,0 +1,116 @@
+import type { Job } from './job.ts'
+import type { Scheduler } from './scheduler.ts'
+
+/** Streams look for new tokens no more often than this (real ms). */
+const shortestTickMs = 4
+
+/**
+ * Drives a scheduler by real time. Simulated time is always computed from real time, never counted up by timers, so a timer
+ * that fires late delays what clients hear and nothing else: throughput is the service model's at any time scale.
+ */
+export class SimulatedClock {
+  /** Real time at which simulated time was `#baseMs`. */
+  #realBaseMs = performance.now()
+  #baseMs = 0
+  #isPaused = false
+  #timer: NodeJS.Timeout | undefined
+  #immediate: NodeJS.Immediate | undefined
+  /** Called with each tick while it returns true: somebody wants tokens as they come. */
+  onTick: () => boolean = () => false
+
+  constructor(
+    readonly scheduler: Scheduler,
+    readonly timeScale: number,
+  ) {}
+
+  /** Simulated milliseconds since the start. */
+  nowMs(): number {
+    if (this.timeScale === 0 || this.#isPaused) return Math.max(this.#baseMs, this.scheduler.nowMs)
+    return this.#baseMs + (performance.now() - this.#realBaseMs) / this.timeScale
+  }
+
+  submit(job: Job): void {
+    this.#deliver(this.scheduler.submit(job, this.nowMs()))
+    this.#arm()
+  }
+
+  abort(job: Job): void {
+    this.#deliver(this.scheduler.abort(job, this.nowMs()))
+    this.#arm()
+  }
+
+  slowDown(factor: number): void {
+    this.#deliver(this.scheduler.slowDown(factor, this.nowMs()))
+    this.#arm()
+  }
+
+  retract(count: number): void {
+    this.#deliver(this.scheduler.retract(count, this.nowMs()))
+    this.#arm()
+  }
+
+  lose(): void {
+    this.#deliver(this.scheduler.lose())
+    this.#arm()
+  }
+
+  get isPaused(): boolean {
+    return this.#isPaused
+  }
+
+  /** Simulated time stands still. */
+  pause(): void {
+    if (this.#isPaused) return
+    this.wake()
+    this.#baseMs = this.nowMs()
+    this.#isPaused = true
+    this.stop()
+  }
+
+  resume(): void {
+    if (!this.#isPaused) return
+    this.#isPaused = false
+    this.#realBaseMs = performance.now()
+    this.#arm()
+  }
+
+  /** Lets happen what is due. */
+  wake(): void {
+    if (this.#isPaused) return
+    this.#deliver(this.scheduler.advanceTo(this.timeScale === 0 ? Number.POSITIVE_INFINITY : this.nowMs()))
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer)
+    clearImmediate(this.#immediate)
+    this.#timer = undefined
+    this.#immediate = undefined
+  }
+
+  #deliver(ended: Job[]): void {
+    for (const job of ended) job.onEnd(job)
+  }
+
+  #arm(): void {
+    this.stop()
+    const nextMs = this.scheduler.nextEventMs()
+    if (this.#isPaused || nextMs === Number.POSITIVE_INFINITY) return
+    if (this.timeScale === 0) {
+      this.#immediate = setImmediate(() => this.#fire())
+      return
+    }
+    const delayMs = Math.ceil((nextMs - this.nowMs()) * this.timeScale)
+    const wantsTicks = this.onTick()
+    this.#timer = setTimeout(() => this.#fire(), Math.max(1, wantsTicks ? Math.min(delayMs, this.#tickMs()) : delayMs))
+  }
+
+  #fire(): void {
+    this.wake()
+    this.#arm()
+  }
+
+  #tickMs(): number {
+    const perToken = 1000 / Math.max(1, this.scheduler.tokensPerSecond(this.nowMs()) / this.scheduler.running.length)
+    return Math.max(shortestTickMs, perToken * this.timeScale)
+  }
+}
