@@ -9,11 +9,10 @@ import {
   startChild,
   workflowInfo,
 } from '@temporalio/workflow'
+import { type Assignment, assign } from '../domain/assign-shards.ts'
 import { type RunRef, type ShardReport, workflowIds } from '../domain/dispatch.ts'
 import {
-  type Assignment,
   addEngine,
-  assign,
   drainEngine,
   isFinished,
   isWaitingForEngines,

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest'
+import { assign } from '../../domain/assign-shards.ts'
 import {
   addEngine,
-  assign,
   createPool,
   drainEngine,
   isFinished,
