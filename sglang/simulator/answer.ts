@@ -44,74 +44,64 @@ export class AnswerWriter {
 
   /** Tokens that an answer needs at least to be whole. */
   shortest({ name, thinking }: Pick<AnswerRequest, 'name' | 'thinking'>): number {
-    const begin = this.#literal(naming(name)).ids.length + 1
+    const begin = this.literal(naming(name)).ids.length + 1
     if (thinking === 'none') return begin
-    const marks = this.#literal(`${opening(thinking)}${closing}`).ids.length
+    const marks = this.literal(`${opening(thinking)}${closing}`).ids.length
     return 2 * begin + marks
   }
 
   /** The first `limit` tokens of an answer; `reasoning` says how many of them are thought, marks included. */
   write(request: AnswerRequest, limit: number): Written & { reasoning: number } {
     const { name, thinking, naturalTokens } = request
-    const out: Written = { ids: [], pieces: [] }
-    const nextWord = this.#wordsFrom(request.seed)
+    const out = new Page(Math.min(naturalTokens, limit))
+    const begin = this.literal(naming(name))
     let reasoning = 0
+    const words = this.#wordsFrom(request.seed)
     if (thinking !== 'none') {
-      const closingTokens = this.#literal(closing).ids.length
-      append(out, this.#literal(opening(thinking)))
-      append(out, this.#literal(naming(name)))
-      const thought = Math.max(out.ids.length + 1, Math.floor(naturalTokens * thoughtShare) - closingTokens)
-      while (out.ids.length < Math.min(thought, limit)) nextWord(out)
-      append(out, this.#literal(closing))
-      reasoning = out.ids.length
+      const close = this.literal(closing)
+      out.add(this.literal(opening(thinking)))
+      out.add(begin)
+      out.fill(words, Math.max(out.length + 1, Math.floor(naturalTokens * thoughtShare) - close.ids.length))
+      out.add(close)
+      reasoning = out.length
     }
-    append(out, this.#literal(naming(name)))
-    const end = Math.min(naturalTokens, limit)
-    while (out.ids.length < end) nextWord(out)
-    if (out.ids.length > limit) {
-      out.ids.length = limit
-      out.pieces.length = limit
-    }
-    return { ...out, reasoning: Math.min(reasoning, limit) }
+    out.add(begin)
+    out.fill(words, naturalTokens)
+    return { ids: out.ids, pieces: out.pieces, reasoning }
   }
 
   /** The same few words for ever: what a model writes that is caught in a loop. */
   writeLoop(request: AnswerRequest, limit: number): Written {
-    const out: Written = { ids: [], pieces: [] }
-    append(out, this.#literal(naming(request.name)))
-    const loop: Written = { ids: [], pieces: [] }
-    const nextWord = this.#wordsFrom(request.seed)
-    for (let i = 0; i < 5; i++) nextWord(loop)
-    while (out.ids.length < limit) append(out, loop)
-    out.ids.length = limit
-    out.pieces.length = limit
-    return out
+    const loop = new Page(5)
+    loop.fill(this.#wordsFrom(request.seed), 5)
+    const out = new Page(limit)
+    out.add(this.literal(naming(request.name)))
+    while (!out.isFull) out.add(loop)
+    return { ids: out.ids, pieces: out.pieces }
   }
 
   /** A text that is not made of words. */
   literal(text: string): Written {
-    return this.#literal(text)
+    const ids = text === '' ? [] : this.tokenizer.encode(text)
+    return { ids, pieces: ids.map((id) => this.tokenizer.decode([id])) }
   }
 
-  #wordsFrom(seed: number): (out: Written) => void {
+  /** Gives the place of the next word in the vocabulary, or of the next stop below zero. */
+  #wordsFrom(seed: number): WordSource {
     const random = randomFrom(seed)
-    const { ids, pieces } = this.#words
+    const wordCount = this.#words.ids.length
     const stopCount = this.#stops.ids.length
     let sinceStop = 0
-    return (out) => {
+    const next = () => {
       const drawn = random()
       if (sinceStop > 6 && drawn % 8 === 0) {
-        const at = (drawn >>> 8) % stopCount
-        out.ids.push(this.#stops.ids[at] ?? 0)
-        out.pieces.push(this.#stops.pieces[at] ?? '')
         sinceStop = 0
-        return
+        return -1 - ((drawn >>> 8) % stopCount)
       }
-      const at = (drawn >>> 8) % ids.length
-      out.ids.push(ids[at] ?? 0)
-      out.pieces.push(pieces[at] ?? '')
       sinceStop++
+      return (drawn >>> 8) % wordCount
     }
+    return { next, words: this.#words, stops: this.#stops }
   }
 
   #singles(texts: readonly string[]): Written {
@@ -120,20 +110,50 @@ export class AnswerWriter {
       .filter(({ ids }) => ids.length === 1)
     return { ids: single.flatMap(({ ids }) => ids), pieces: single.map(({ text }) => text) }
   }
-
-  #literal(text: string): Written {
-    const ids = text === '' ? [] : this.tokenizer.encode(text)
-    return { ids, pieces: ids.map((id) => this.tokenizer.decode([id])) }
-  }
 }
 
 const naming = (name: string) => `To prompt ${name}:`
 const opening = (thinking: Thinking) => (thinking === 'written' ? '<think>\n' : '')
 const closing = '\n</think>\n\n'
 
-function append(out: Written, more: Written): void {
-  for (let at = 0; at < more.ids.length; at++) {
-    out.ids.push(more.ids[at] ?? 0)
-    out.pieces.push(more.pieces[at] ?? '')
+interface WordSource {
+  next: () => number
+  words: Written
+  stops: Written
+}
+
+/** Room for a known number of tokens, filled from the front: growing arrays would be most of an answer's cost. */
+class Page implements Written {
+  readonly ids: number[]
+  readonly pieces: string[]
+  length = 0
+
+  constructor(readonly size: number) {
+    this.ids = new Array<number>(size)
+    this.pieces = new Array<string>(size)
+  }
+
+  get isFull(): boolean {
+    return this.length >= this.size
+  }
+
+  add(more: { ids: readonly number[]; pieces: readonly string[] }): void {
+    for (let at = 0; at < more.ids.length && !this.isFull; at++) this.#put(more.ids[at] ?? 0, more.pieces[at] ?? '')
+  }
+
+  /** Adds words until there are `tokens` tokens. */
+  fill({ next, words, stops }: WordSource, tokens: number): void {
+    while (this.length < tokens && !this.isFull) {
+      const place = next()
+      const list = place < 0 ? stops : words
+      const at = place < 0 ? -1 - place : place
+      this.#put(list.ids[at] ?? 0, list.pieces[at] ?? '')
+    }
+  }
+
+  #put(id: number, piece: string): void {
+    this.ids[this.length] = id
+    this.pieces[this.length] = piece
+    this.length++
   }
 }

@@ -47,9 +47,8 @@ export class Generation {
   /** The first `tokens` output ids. */
   ids(tokens: number): number[] {
     const { ids } = this.#answer()
-    const list = tokens >= ids.length ? ids.slice() : ids.slice(0, tokens)
-    if (this.endsTurn && tokens === this.plan.tokens) list.push(this.writer.tokenizer.eosId)
-    return list
+    if (tokens < ids.length) return ids.slice(0, tokens)
+    return this.endsTurn && tokens === this.plan.tokens ? [...ids, this.writer.tokenizer.eosId] : ids
   }
 
   /** The text of the first `tokens` output ids; asked for in growing order it costs no more than once. */
@@ -59,7 +58,8 @@ export class Generation {
       this.#text = ''
       this.#textTokens = 0
     }
-    this.#text += pieces.slice(this.#textTokens, tokens).join('')
+    const isWhole = this.#textTokens === 0 && tokens >= pieces.length
+    this.#text += (isWhole ? pieces : pieces.slice(this.#textTokens, tokens)).join('')
     this.#textTokens = Math.min(tokens, pieces.length)
     const { cutText } = this.plan
     return cutText === undefined ? this.#text : this.#text.slice(0, cutText)

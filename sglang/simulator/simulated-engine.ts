@@ -2,6 +2,8 @@ import { Engine, type EngineCounters } from './engine.ts'
 import { HttpServer } from './http-server.ts'
 import { resolveOptions, type SimulatedEngineOptions } from './options.ts'
 
+export type { SimulatedEngineOptions } from './options.ts'
+
 /** What a simulated engine has done and is doing. */
 export interface SimulatedEngineStats extends EngineCounters {
   running: number
