@@ -9,6 +9,12 @@ import { livenessOf, ownProcessMark } from './process-mark.ts'
  */
 export const lockLeaseMs = 60_000
 
+export interface LockOptions {
+  readonly signal?: AbortSignal
+  /** Default `lockLeaseMs`; longer for work that takes longer. All who share a lock must give the same. */
+  readonly leaseMs?: number
+}
+
 /** Returned by `lockFile`: whether the lock is certainly still one's own, and how to give it back. */
 export interface HeldLock {
   isStillOwn(): boolean
@@ -19,19 +25,20 @@ export interface HeldLock {
  * Takes the lock at `path`. The lock is a symbolic link whose target names its holder: creating one is atomic, exclusive
  * and needs no second step, and it outlives nobody, because the lock of a dead process is broken by the next one.
  */
-export async function lockFile(path: string, signal?: AbortSignal): Promise<HeldLock> {
+export async function lockFile(path: string, options: LockOptions = {}): Promise<HeldLock> {
+  const { signal, leaseMs = lockLeaseMs } = options
   const holder = `${ownProcessMark()}.${randomBytes(8).toString('hex')}`
   for (let polls = 0; ; polls++) {
     signal?.throwIfAborted()
     const takenAt = performance.now()
     if (await tryCreate(holder, path)) {
       return {
-        isStillOwn: () => performance.now() - takenAt < lockLeaseMs / 2,
+        isStillOwn: () => performance.now() - takenAt < leaseMs / 2,
         release: () => removeIfHeldBy(holder, path),
       }
     }
     const other = await holderOf(path)
-    if (other !== undefined && (await isAbandoned(other, path))) await breakLock(other, path, signal)
+    if (other !== undefined && (await isAbandoned(other, path, leaseMs))) await breakLock(other, path, signal)
     else if (other !== undefined) await pause((0.5 + Math.random()) * Math.min(20, 1 + polls), signal)
   }
 }
@@ -39,7 +46,7 @@ export async function lockFile(path: string, signal?: AbortSignal): Promise<Held
 /** Breaks the lock at `path` if its holder is dead. Says whether it did. */
 export async function breakAbandonedLock(path: string): Promise<boolean> {
   const holder = await holderOf(path)
-  if (holder === undefined || !(await isAbandoned(holder, path))) return false
+  if (holder === undefined || !(await isAbandoned(holder, path, lockLeaseMs))) return false
   await breakLock(holder, path)
   return true
 }
@@ -50,7 +57,7 @@ export async function breakAbandonedLock(path: string): Promise<boolean> {
  * a second look. Should its holder die as well, the same holds one level down.
  */
 async function breakLock(dead: string, path: string, signal?: AbortSignal): Promise<void> {
-  const breaking = await lockFile(`${path}-${createHash('sha256').update(dead).digest('hex').slice(0, 8)}`, signal)
+  const breaking = await lockFile(`${path}-${createHash('sha256').update(dead).digest('hex').slice(0, 8)}`, { signal })
   try {
     await removeIfHeldBy(dead, path)
   } finally {
@@ -58,7 +65,7 @@ async function breakLock(dead: string, path: string, signal?: AbortSignal): Prom
   }
 }
 
-async function isAbandoned(holder: string, path: string): Promise<boolean> {
+async function isAbandoned(holder: string, path: string, leaseMs: number): Promise<boolean> {
   const liveness = livenessOf(holder)
   if (liveness === 'dead') return true
   // A living holder that is frozen for so long loses its turn as well: `isStillOwn` keeps it from acting on it later.
@@ -66,7 +73,7 @@ async function isAbandoned(holder: string, path: string): Promise<boolean> {
     (entry) => entry.mtimeMs,
     () => undefined,
   )
-  return takenAt !== undefined && Date.now() - takenAt > lockLeaseMs
+  return takenAt !== undefined && Date.now() - takenAt > leaseMs
 }
 
 async function tryCreate(holder: string, path: string): Promise<boolean> {

@@ -155,7 +155,7 @@ async function underLock(
   // Beside the file and not in one place for the store, so that stores with nested roots exclude each other.
   const lockPath = join(dirname(path), `${lockPrefix}${name}`)
   for (;;) {
-    const lock = await lockFile(lockPath, signal)
+    const lock = await lockFile(lockPath, { signal })
     try {
       if (await work(lock)) return
     } finally {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { ConditionalPutsIgnored, PreconditionFailed } from './errors.ts'
-import type { CallOptions, ObjectStore, PutOptions } from './store.ts'
+import type { CallOptions, DurableStore, ObjectStore, PutOptions } from './store.ts'
 
 /** Which conditions a server honours; a false one means that it overwrites where it should refuse. */
 export interface ConditionalPuts {
@@ -8,10 +8,15 @@ export interface ConditionalPuts {
   readonly absent: boolean
   /** `onlyIf: { etag }`. */
   readonly etag: boolean
+  /** `onlyIf: 'absent'` of a stream so large that it is uploaded in parts. */
+  readonly absentInParts: boolean
 }
 
 /** Tries the conditions on an object of its own, which it removes again. */
-export async function probeConditionalPuts(store: ObjectStore, { signal }: CallOptions = {}): Promise<ConditionalPuts> {
+export async function probeConditionalPuts(
+  store: ObjectStore | DurableStore,
+  { signal }: CallOptions = {},
+): Promise<ConditionalPuts> {
   const key = `longhaul-probe/${randomUUID()}`
   const isRefused = async (content: string, onlyIf: PutOptions['onlyIf']) => {
     try {
@@ -30,7 +35,8 @@ export async function probeConditionalPuts(store: ObjectStore, { signal }: CallO
       signal,
     })
     const etag = swapped.etag !== first.etag && (await isRefused('fourth', { etag: first.etag }))
-    return { absent, etag }
+    const absentInParts = 'probeUploads' in store ? ((await store.probeUploads?.({ signal })) ?? true) : true
+    return { absent, etag, absentInParts }
   } finally {
     await store.delete(key)
   }
@@ -38,7 +44,11 @@ export async function probeConditionalPuts(store: ObjectStore, { signal }: CallO
 
 /** To be called once at start. Throws `ConditionalPutsIgnored` when two writers could both believe that they have won. */
 export async function requireConditionalPuts(store: ObjectStore, options?: CallOptions): Promise<void> {
-  const { absent, etag } = await probeConditionalPuts(store, options)
-  const ignored = [...(absent ? [] : ['If-None-Match']), ...(etag ? [] : ['If-Match'])]
+  const { absent, etag, absentInParts } = await probeConditionalPuts(store, options)
+  const ignored = [
+    ...(absent ? [] : ['If-None-Match']),
+    ...(etag ? [] : ['If-Match']),
+    ...(absentInParts ? [] : ['If-None-Match of uploads in parts']),
+  ]
   if (ignored.length > 0) throw new ConditionalPutsIgnored(store.uri, ignored)
 }

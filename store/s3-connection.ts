@@ -29,6 +29,7 @@ const tokenName = 'longhaul-token'
 export class S3Connection {
   readonly uri: string
   #isBucketKnown = false
+  #hadCredentials = false
 
   /** @param prefix in front of every key, with its slash at the end, or empty. */
   constructor(
@@ -59,7 +60,9 @@ export class S3Connection {
     for (;;) {
       site.signal?.throwIfAborted()
       try {
-        return await attempt({ abortSignal: site.signal })
+        const result = await attempt({ abortSignal: site.signal })
+        this.#hadCredentials = true
+        return result
       } catch (error) {
         site.signal?.throwIfAborted()
         const failure = describeS3Error(error)
@@ -67,7 +70,7 @@ export class S3Connection {
         attempts += failure.attempts
         const answer = answers[failure.verdict]
         if (answer) return await answer(failure.withAttempts(attempts))
-        if (failure.verdict !== 'transient' && failure.verdict !== 'conflict') throw this.#explain(failure, site)
+        if (!this.#passes(failure.verdict)) throw this.#explain(failure, site)
         await outage.wait(failure)
       }
     }
@@ -152,6 +155,11 @@ export class S3Connection {
       },
     )
     this.#isBucketKnown = true
+  }
+
+  /** Whoever hands out credentials may be down for a while as well; only at the start does it mean that there are none. */
+  #passes(verdict: S3Verdict): boolean {
+    return verdict === 'transient' || verdict === 'conflict' || (verdict === 'no-credentials' && this.#hadCredentials)
   }
 
   #explain(failure: S3Failure, { operation, key }: CallSite): Error {

@@ -6,6 +6,7 @@ export type S3Verdict =
   | 'conflict'
   | 'range'
   | 'no-upload'
+  | 'no-credentials'
   | 'transient'
   | 'refused'
 
@@ -95,9 +96,9 @@ export function describeS3Error(error: unknown): S3Failure | undefined {
 }
 
 function verdictOf(error: Error, name: string, status: number | undefined): S3Verdict {
+  if (isCredentialsError(error)) return 'no-credentials'
   const byCode = Object.hasOwn(verdictByCode, name) ? verdictByCode[name] : undefined
   if (byCode) return byCode
-  if (isCredentialsError(error)) return 'refused'
   // No answer at all, or one that was cut off in the middle.
   if (status === undefined || status < 300) return 'transient'
   return verdictByStatus[status] ?? (status >= 500 ? 'transient' : 'refused')

@@ -4,6 +4,7 @@ import {
   type CompletedPart,
   CompleteMultipartUploadCommand,
   CreateMultipartUploadCommand,
+  DeleteObjectCommand,
   UploadPartCommand,
   UploadPartCopyCommand,
 } from '@aws-sdk/client-s3'
@@ -12,6 +13,9 @@ import { conditionHeaders, lostCondition } from './s3-conditions.ts'
 import { objectInfo, type S3Connection } from './s3-connection.ts'
 import type { S3Failure } from './s3-errors.ts'
 import type { ObjectInfo, PutOptions } from './store.ts'
+
+/** How long a failed upload is tried to be removed. */
+const abortLimitMs = 5_000
 
 /** S3's limit on the parts of an object. */
 const mostParts = 10_000
@@ -36,6 +40,27 @@ export async function uploadParts(
     })
     return { completed, bytes }
   })
+}
+
+/** Whether the server refuses to complete a write-once upload where an object is, tried on an object that is removed again. */
+export async function refusesUploadOverObject(
+  s3: S3Connection,
+  key: string,
+  signal: AbortSignal | undefined,
+): Promise<boolean> {
+  const parts = async function* () {
+    yield Buffer.from('one small part')
+  }
+  try {
+    await uploadParts(s3, key, parts(), { onlyIf: 'absent', signal })
+    await uploadParts(s3, key, parts(), { onlyIf: 'absent', signal })
+    return false
+  } catch (error) {
+    if (error instanceof PreconditionFailed) return true
+    throw error
+  } finally {
+    await s3.call({ operation: 'delete', key }, (send) => s3.client.send(new DeleteObjectCommand(s3.at(key)), send))
+  }
 }
 
 /** A version of an object in a bucket of the same server. */
@@ -113,7 +138,8 @@ async function inParts(
     const { completed, bytes } = await sendParts(uploadId, signal)
     return await complete(s3, key, { uploadId, token, completed, bytes }, { onlyIf, signal })
   } catch (error) {
-    await abortUpload(s3, key, uploadId)
+    // The error on its way to the caller must not wait long for this; what cannot be removed now is collected later.
+    await abortUpload(s3, key, uploadId, AbortSignal.timeout(abortLimitMs)).catch(() => {})
     throw error
   }
 }
@@ -183,9 +209,18 @@ async function complete(
   )
 }
 
-/** The upload failed already and its error is on the way to the caller: what cannot be removed now is collected later. */
-export async function abortUpload(s3: S3Connection, key: string, uploadId: string): Promise<void> {
-  await s3.client.send(new AbortMultipartUploadCommand({ ...s3.at(key), UploadId: uploadId })).catch(() => {})
+/** Removes an unfinished upload; one that is gone already is well. */
+export async function abortUpload(
+  s3: S3Connection,
+  key: string,
+  uploadId: string,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  await s3.call(
+    { operation: 'abort the upload of', key, signal },
+    (send) => s3.client.send(new AbortMultipartUploadCommand({ ...s3.at(key), UploadId: uploadId }), send),
+    { 'no-upload': () => undefined, 'not-found': () => undefined },
+  )
 }
 
 async function* cutRanges(bytes: number, partBytes: number): AsyncGenerator<string> {
@@ -205,14 +240,17 @@ async function mapInFlight<T, R>(
   work: (item: T, index: number, signal: AbortSignal) => Promise<R>,
 ): Promise<R[]> {
   const stop = new AbortController()
-  const either = signal ? AbortSignal.any([signal, stop.signal]) : stop.signal
+  // Not AbortSignal.any: with a signal that lives as long as the process it leaks on Node 20.
+  const passOn = () => stop.abort(signal?.reason)
+  if (signal?.aborted) passOn()
+  signal?.addEventListener('abort', passOn, { once: true })
   const results: R[] = []
   const running = new Set<Promise<void>>()
   try {
     let index = 0
     for await (const item of items) {
       const at = index++
-      const one = work(item, at, either).then((result) => {
+      const one = work(item, at, stop.signal).then((result) => {
         results[at] = result
         running.delete(one)
       })
@@ -227,5 +265,7 @@ async function mapInFlight<T, R>(
     stop.abort(error)
     await Promise.allSettled(running)
     throw error
+  } finally {
+    signal?.removeEventListener('abort', passOn)
   }
 }

@@ -7,7 +7,7 @@ const mebibyte = 1024 * 1024
 export interface S3Options {
   /** Left out: AWS, by region. For example `http://127.0.0.1:7070` or `https://<account>.r2.cloudflarestorage.com`. */
   readonly endpoint?: string
-  /** Left out: what the AWS configuration files and environment say. R2 wants `auto`. */
+  /** Left out: `us-east-1` with an `endpoint`, else what the AWS configuration says. R2 wants `auto`. */
   readonly region?: string
   /** Left out: the SDK's default chain (environment, files, container and instance roles). */
   readonly credentials?: S3ClientConfig['credentials']
@@ -85,7 +85,7 @@ export function resolveS3Options(options: S3Options = {}): ResolvedS3Options {
   }
   return {
     endpoint: options.endpoint,
-    region: options.region,
+    region: options.region ?? (options.endpoint === undefined ? undefined : 'us-east-1'),
     credentials: options.credentials,
     forcePathStyle: options.forcePathStyle ?? options.endpoint !== undefined,
     checksums: options.checksums ?? 'sha256',

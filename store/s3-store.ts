@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import {
   DeleteObjectCommand,
   ListMultipartUploadsCommand,
@@ -11,7 +12,7 @@ import { checkRange } from './object-body.ts'
 import { objectInfo, S3Connection } from './s3-connection.ts'
 import { copyOnServer } from './s3-copy.ts'
 import { getObject } from './s3-get.ts'
-import { abortUpload } from './s3-multipart.ts'
+import { abortUpload, refusesUploadOverObject } from './s3-multipart.ts'
 import type { ResolvedS3Options } from './s3-options.ts'
 import { putObject, putObjectStream } from './s3-put.ts'
 import type {
@@ -111,10 +112,14 @@ export class S3Store implements DurableStore {
   async collectLeftovers(prefix: string, options: CollectOptions): Promise<Leftover[]> {
     const collected: Leftover[] = []
     for await (const { uploadId, ...leftover } of this.#openUploads(prefix, options)) {
-      await abortUpload(this.#s3, leftover.key, uploadId)
+      await abortUpload(this.#s3, leftover.key, uploadId, options.signal)
       collected.push(leftover)
     }
     return collected
+  }
+
+  async probeUploads({ signal }: CallOptions = {}): Promise<boolean> {
+    return await refusesUploadOverObject(this.#s3, `longhaul-probe/${randomUUID()}`, signal)
   }
 
   /** The client is shared: `createOpenStore` closes it. */

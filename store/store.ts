@@ -108,6 +108,9 @@ export interface DurableStore extends ObjectStore {
 
   /** Removes leftovers and says which. */
   collectLeftovers(prefix: string, options: CollectOptions): Promise<Leftover[]>
+
+  /** Whether `onlyIf: 'absent'` holds for uploads in parts too; left out where there are none (see `probeConditionalPuts`). */
+  probeUploads?(options?: CallOptions): Promise<boolean>
 }
 
 /** Opens stores by URI, the same store for the same URI; passed to whatever needs stores, so that credentials and endpoints stay at the edge. */

@@ -132,7 +132,7 @@ describe('a process killed while it writes', () => {
       return lock
     })
     // The lock is respected as long as its holder lives.
-    await expect(lockFile(path, AbortSignal.timeout(200))).rejects.toThrow('timeout')
+    await expect(lockFile(path, { signal: AbortSignal.timeout(200) })).rejects.toThrow('timeout')
     expect(isTaken).toBe(false)
     child.kill('SIGKILL')
     await (await taking).release()

@@ -33,7 +33,8 @@ beforeAll(async () => {
   proxy = await FaultProxy.start(server.endpoint, { seed: 7 })
   backend = await s3Backend(server, {
     endpoint: proxy.endpoint,
-    idleTimeoutMs: 500,
+    idleTimeoutMs: 400,
+    attemptsPerCall: 2,
     firstDelayMs: 5,
     longestDelayMs: 50,
   })

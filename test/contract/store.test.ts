@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, describe } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe } from 'vitest'
+import { ToolNotAvailable } from '../servers/cached-tools.ts'
 import { startSeaweedfs } from '../servers/seaweedfs.ts'
 import { startVersitygw } from '../servers/versitygw.ts'
 import { describeStore } from './store.contract.ts'
@@ -8,8 +9,17 @@ import { fileBackend, type RunningBackend, s3Backend } from './store-start.ts'
 function contractOf(name: string, start: () => Promise<RunningBackend>, gaps: Gaps = {}): void {
   describe(name, () => {
     let backend: RunningBackend
+    let missing: string | undefined
     beforeAll(async () => {
-      backend = await start()
+      try {
+        backend = await start()
+      } catch (error) {
+        if (!(error instanceof ToolNotAvailable)) throw error
+        missing = error.message
+      }
+    })
+    beforeEach((context) => {
+      if (missing !== undefined) context.skip(missing)
     })
     afterAll(async () => {
       await backend?.stop()

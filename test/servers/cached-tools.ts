@@ -2,10 +2,13 @@ import { execFile } from 'node:child_process'
 import { constants } from 'node:fs'
 import { access, mkdir, rename, rm } from 'node:fs/promises'
 import { homedir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
+import { lockFile } from '../../store/file-lock.ts'
 
 const run = promisify(execFile)
+
+const installLimitMs = 20 * 60_000
 
 /** A tool that tests need cannot be had on this machine; the message says why. */
 export class ToolNotAvailable extends Error {
@@ -27,31 +30,40 @@ export interface CachedTool {
 }
 
 /** The path of the program, installed on first use. Throws `ToolNotAvailable`. */
-export async function cachedTool({ name, folder, program, install }: CachedTool): Promise<string> {
-  const place = join(cacheFolder(), folder)
-  const path = join(place, program)
+export async function cachedTool(tool: CachedTool): Promise<string> {
+  const path = join(cacheFolder(), tool.folder, tool.program)
   if (await isExecutable(path)) return path
-  // Made aside and moved, so that a broken-off install is never taken for a finished one.
+  await mkdir(dirname(join(cacheFolder(), tool.folder)), { recursive: true })
+  // Test files run side by side, and a build takes minutes of all cores.
+  const lock = await lockFile(`${join(cacheFolder(), tool.folder)}.lock`, { leaseMs: installLimitMs * 2 })
+  try {
+    if (!(await isExecutable(path))) await installAside(tool)
+    return path
+  } finally {
+    await lock.release()
+  }
+}
+
+/** Made aside and moved, so that a broken-off install is never taken for a finished one. */
+async function installAside({ name, folder, install }: CachedTool): Promise<void> {
+  const place = join(cacheFolder(), folder)
   const draft = `${place}.${process.pid}`
   try {
     await mkdir(draft, { recursive: true })
     await install(draft)
-    await rename(draft, place).catch((error) => {
-      if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error
-    })
+    await rename(draft, place)
   } catch (error) {
-    const { code, stderr = '' } = error as { code?: unknown; stderr?: string }
-    const reason = code === 'ENOENT' ? `${(error as Error).message}` : stderr.trim().split('\n').at(-1)
+    const { code, message, stderr = '' } = error as { code?: unknown; message: string; stderr?: string }
+    const reason = code === 'ENOENT' ? message : stderr.trim().split('\n').at(-1)
     throw new ToolNotAvailable(name, reason || String(error), error)
   } finally {
     await rm(draft, { recursive: true, force: true })
   }
-  return path
 }
 
 /** Go binaries are relocatable; the module proxy is asked once per machine. */
 export async function goInstall(draft: string, module: string): Promise<void> {
-  await run('go', ['install', module], { env: { ...process.env, GOBIN: draft, GOFLAGS: '' }, timeout: 20 * 60_000 })
+  await run('go', ['install', module], { env: { ...process.env, GOBIN: draft, GOFLAGS: '' }, timeout: installLimitMs })
 }
 
 export async function pipInstall(draft: string, requirement: string): Promise<void> {

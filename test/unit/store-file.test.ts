@@ -169,7 +169,7 @@ describe('a lock', () => {
   it('of another machine is respected for its lease and then broken', async () => {
     const path = join(folder, 'lock-of-another')
     await symlink('otherhost.1.1.x', path)
-    await expect(lockFile(path, AbortSignal.timeout(100))).rejects.toThrow('timeout')
+    await expect(lockFile(path, { signal: AbortSignal.timeout(100) })).rejects.toThrow('timeout')
     const old = (Date.now() - lockLeaseMs - 1_000) / 1000
     await lutimes(path, old, old)
     await (await lockFile(path)).release()
@@ -181,7 +181,7 @@ describe('a lock', () => {
     await rm(path)
     const own = await lockFile(path)
     await lost.release()
-    await expect(lockFile(path, AbortSignal.timeout(100))).rejects.toThrow('timeout')
+    await expect(lockFile(path, { signal: AbortSignal.timeout(100) })).rejects.toThrow('timeout')
     await own.release()
   })
 })
