@@ -9,6 +9,8 @@ export interface SourceAccount {
   filtered: Record<string, number>
   /** Rows whose skeleton an earlier row has, of this source or another. */
   duplicates: number
+  /** How many of the duplicates only nearly repeat an earlier row. */
+  nearDuplicates: number
   /** Rows that `limit`, `share`, `weight` or the target left out. */
   notDrawn: number
   prompts: number

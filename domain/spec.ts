@@ -1,5 +1,16 @@
 import { z } from 'zod'
+import {
+  decontaminateSchema,
+  filtersSchema,
+  formatSchema,
+  mappingSchema,
+  nearDuplicatesSchema,
+  sourceUri,
+  turnPolicySchema,
+} from './prepare-spec.ts'
 import { describeIssues } from './spec-issues.ts'
+
+export type { Decontaminate, Filters, Mapping, NearDuplicates, TurnPolicy } from './prepare-spec.ts'
 
 /**
  * The single JSON input of a run. Required are only `run`, `sources` and `engines`; `parseSpec` fills in every default, so
@@ -11,13 +22,6 @@ const name = z
   .regex(
     /^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$/,
     'must be 1 to 80 letters, digits, dots, dashes or underscores, and begin with a letter or digit',
-  )
-
-const uri = z
-  .string()
-  .regex(
-    /^(\/|file:\/\/\/|s3:\/\/|https?:\/\/|hf:\/\/)/,
-    'must be an absolute path or begin with file:///, s3://, http(s):// or hf://',
   )
 
 export const storeUri = z.string().regex(/^(file:\/\/\/|s3:\/\/)./, 'must begin with file:/// or s3://')
@@ -51,54 +55,16 @@ const thinkingSchema = z.union([
   z.strictObject({ onShare: z.number().min(0).max(1) }),
 ])
 
-/** Where prepare finds turns and columns when detection can't know: a row key, or a path with dots. */
-const mappingSchema = z.strictObject({
-  turns: z.string().optional(),
-  role: z.string().optional(),
-  content: z.string().optional(),
-  /** Column or columns (joined by a blank line) that hold a single-turn prompt. */
-  prompt: z.union([z.string(), z.array(z.string()).min(1)]).optional(),
-  system: z.string().optional(),
-  id: z.string().optional(),
-  tools: z.string().optional(),
-  /** Further role names and what they stand for. */
-  roles: z.record(z.string(), z.enum(['system', 'user', 'assistant', 'tool'])).optional(),
-})
-
-const filtersSchema = z.strictObject({
-  minChars: z.int().min(0).optional(),
-  maxChars: positive.optional(),
-  maxTokens: positive.optional(),
-  minTurns: positive.optional(),
-  maxTurns: positive.optional(),
-  /** Unicode scripts, such as `Latin` or `Han`: the prompt's main script must be one of them. */
-  scripts: z.array(z.string()).min(1).optional(),
-  /** Regular expressions on the joined text of the turns. */
-  include: z.array(z.string()).optional(),
-  exclude: z.array(z.string()).optional(),
-  thinking: z.enum(['on', 'off']).optional(),
-})
-
-/** What to do with turns that datasets disagree about. */
-const turnPolicySchema = z.strictObject({
-  /** Results of tool calls that the source's assistant made. */
-  toolResults: z.enum(['keep', 'drop']).default('keep'),
-  /** A system turn after the first user turn. */
-  midSystem: z.enum(['keep', 'drop', 'reject']).default('keep'),
-  /** A user turn right after a user turn: answered each, or made one. */
-  consecutiveUsers: z.enum(['keep', 'merge']).default('keep'),
-})
-
 const sourceObject = z.strictObject({
   name: name.optional(),
-  uri: z.union([uri, z.array(uri).min(1)]),
-  format: z.enum(['auto', 'jsonl', 'json', 'parquet', 'arrow', 'csv', 'tsv']).default('auto'),
+  uri: z.union([sourceUri, z.array(sourceUri).min(1)]),
+  format: formatSchema,
   mapping: mappingSchema.optional(),
   /** At most so many prompts, drawn with the seed. */
   limit: positive.optional(),
   /** This part of the source's prompts, drawn with the seed. */
   share: z.number().gt(0).max(1).optional(),
-  /** Relative weight when the blend has a `target`. */
+  /** Relative weight: weighted sources fill up what the others leave of `target`, or keep their proportions without one. */
   weight: z.number().gt(0).optional(),
   filters: filtersSchema.optional(),
   turns: turnPolicySchema.prefault({}),
@@ -108,7 +74,7 @@ const sourceObject = z.strictObject({
 })
 
 const sourceSchema = z
-  .union([uri, sourceObject])
+  .union([sourceUri, sourceObject])
   .transform((source) => (typeof source === 'string' ? sourceObject.parse({ uri: source }) : source))
 
 const engineObject = z.strictObject({
@@ -167,6 +133,12 @@ export const specSchema = z.strictObject({
   seed: seed.default('longhaul'),
   /** Prompts of the run; sources with a weight fill up what the others leave. Left out: all that the sources give. */
   target: positive.optional(),
+  /** Leave out prompts that nearly repeat an earlier one. */
+  nearDuplicates: nearDuplicatesSchema.optional(),
+  /** Leave out prompts that share text with evaluation data. */
+  decontaminate: decontaminateSchema.optional(),
+  /** Folder with the model's tokenizer.json, where the data workers run: token counts are then exact. */
+  tokenizer: z.string().min(1).optional(),
   /** `native`: SGLang's /tokenize and /generate, ids and all. `chat`: any OpenAI-compatible server. */
   mode: z.enum(['native', 'chat']).default('native'),
   /** Refuse engines that serve anything else. Left out: what the first engine serves. */
@@ -190,9 +162,6 @@ export const specSchema = z.strictObject({
 /** A spec with every default filled in. */
 export type Spec = Omit<z.output<typeof specSchema>, 'sources'> & { sources: Source[] }
 export type Source = z.output<typeof sourceObject> & { name: string }
-export type Mapping = z.infer<typeof mappingSchema>
-export type TurnPolicy = z.output<typeof turnPolicySchema>
-export type Filters = z.infer<typeof filtersSchema>
 export type ThinkingChoice = z.infer<typeof thinkingSchema>
 export type Timings = z.output<typeof timingsSchema>
 export type DatasetOptions = z.infer<typeof datasetSchema>

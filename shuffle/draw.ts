@@ -1,6 +1,4 @@
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { type OrderedRange, placeAt, placeBytes } from './order-rows.ts'
+import { forEachPlace, type OrderedRange, placeAt } from './ordered-range.ts'
 
 /** Rows are drawn whose draw key is at most this; nothing given: all are. */
 export type DrawLimit = bigint
@@ -49,15 +47,4 @@ function limitAt({ keys, left }: { keys: bigint[]; left: number }): DrawLimit {
   if (left <= 0) return -1n
   keys.sort((a, b) => (a < b ? -1 : a > b ? 1 : 0))
   return keys[Math.min(left, keys.length) - 1] ?? -1n
-}
-
-function forEachPlace(
-  folder: string,
-  ranges: readonly OrderedRange[],
-  visit: (order: Buffer, at: number) => void,
-): void {
-  for (const { name } of ranges) {
-    const order = readFileSync(join(folder, `${name}.order`))
-    for (let at = 0; at < order.length; at += placeBytes) visit(order, at)
-  }
 }

@@ -1,26 +1,10 @@
-import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { entryAt, entryBytes, sameId, sortedPositions } from './entry.ts'
+import { type OrderedRange, placeAt, placeBytes, RangeWriter } from './ordered-range.ts'
 import { readExactly, withScratchFile } from './scratch-files.ts'
 import type { Spill } from './spill-writer.ts'
 
-/**
- * A place in the final order, as `<name>.order` holds it: draw key (8 bytes), then u32s: spill, offset, length, group,
- * row, weight, tag.
- */
-export const placeBytes = 36
-export const placeAt = { draw: 0, spill: 8, offset: 12, length: 16, group: 20, row: 24, weight: 28, tag: 32 } as const
-
-/** A part of the key space put into order. */
-export interface OrderedRange {
-  readonly name: string
-  readonly places: number
-  /** Rows that stay and rows that were duplicates, by group. */
-  readonly kept: Readonly<Record<number, number>>
-  readonly duplicates: Readonly<Record<number, number>>
-  /** Cuts of about `sliceBytes` of rows: how many places each has. */
-  readonly slices: readonly { readonly places: number; readonly bytes: number }[]
-}
+export { type OrderedRange, placeAt, placeBytes } from './ordered-range.ts'
 
 export interface OrderOptions {
   readonly folder: string
@@ -40,12 +24,8 @@ export function orderRange(options: OrderOptions): OrderedRange {
   const { entries, spillOf } = loadEntries(options)
   const view = new DataView(entries.buffer, entries.byteOffset, entries.byteLength)
   const without = new Set(withoutGroups)
-  const kept: Record<number, number> = {}
   const duplicates: Record<number, number> = {}
-  const slices: { places: number; bytes: number }[] = []
-  const order = Buffer.allocUnsafeSlow((entries.length / entryBytes) * placeBytes)
-  let places = 0
-  let slice = { places: 0, bytes: 0 }
+  const range = new RangeWriter(spillOf.length, sliceBytes)
   let last = -1
   for (const position of sortedPositions(entries)) {
     const at = position * entryBytes
@@ -56,20 +36,11 @@ export function orderRange(options: OrderOptions): OrderedRange {
       continue
     }
     last = at
-    kept[group] = (kept[group] ?? 0) + 1
-    writePlace(order, places++, entries, at, spillOf[position] ?? 0)
-    const length = view.getUint32(at + entryAt.length)
-    if (slice.places > 0 && slice.bytes + length > sliceBytes) {
-      slices.push(slice)
-      slice = { places: 0, bytes: 0 }
-    }
-    slice.places++
-    slice.bytes += length
+    range.add(group, view.getUint32(at + entryAt.length), (order, place) =>
+      writePlace(order, place, entries, at, spillOf[position] ?? 0),
+    )
   }
-  if (slice.places > 0) slices.push(slice)
-  const name = `order-${String(fromStep).padStart(4, '0')}`
-  writeFileSync(join(folder, `${name}.order`), order.subarray(0, places * placeBytes))
-  return { name, places, kept, duplicates, slices }
+  return range.write(folder, `order-${String(fromStep).padStart(4, '0')}`, duplicates)
 }
 
 /** The entries of a part of the key space, spill by spill, and the spill of each. */

@@ -1,7 +1,7 @@
 import type { Supply } from '../../domain/blend.ts'
 import type { SourceAccount } from '../../domain/plan.ts'
 import type { Spec } from '../../domain/spec.ts'
-import type { OrderedRange } from '../../shuffle/order-rows.ts'
+import type { OrderedRange } from '../../shuffle/ordered-range.ts'
 import type { PieceCounts } from './scan-batch.ts'
 import type { ScannedSources } from './scan-sources.ts'
 import type { NumberedFile } from './source-list.ts'
@@ -42,9 +42,17 @@ export class Accounts {
     }
   }
 
-  addOrdered(ranges: readonly OrderedRange[]): void {
-    for (const { kept, duplicates } of ranges) {
-      for (const [file, rows] of Object.entries(duplicates)) this.#accountOf(Number(file)).duplicates += rows
+  /** Books duplicates: `exact` are the ranges without exact ones, `distinct` those without near ones too. */
+  addOrdered(exact: readonly OrderedRange[], distinct: readonly OrderedRange[]): void {
+    for (const { duplicates } of exact) {
+      for (const [file, rows] of Object.entries(duplicates)) this.#accountOf(Number(file)).nearDuplicates -= rows
+    }
+    for (const { kept, duplicates } of distinct) {
+      for (const [file, rows] of Object.entries(duplicates)) {
+        const account = this.#accountOf(Number(file))
+        account.duplicates += rows
+        account.nearDuplicates += rows
+      }
       for (const [file, rows] of Object.entries(kept)) {
         const source = this.#sourceOf[Number(file)] ?? 0
         this.#available[source] = this.available(source) + rows
@@ -90,6 +98,7 @@ function emptyAccount(name: string): SourceAccount {
     rejected: {},
     filtered: {},
     duplicates: 0,
+    nearDuplicates: 0,
     notDrawn: 0,
     prompts: 0,
     notes: {},

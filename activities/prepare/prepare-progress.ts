@@ -2,7 +2,7 @@ import { pieceBytes } from '../../formats/pieces.ts'
 import type { Batch } from './batches.ts'
 import type { NumberedFile } from './source-list.ts'
 
-export type PreparePhase = 'listing' | 'reading' | 'ordering' | 'writing'
+export type PreparePhase = 'listing' | 'reading' | 'ordering' | 'comparing' | 'writing'
 
 /** How far prepare is; small enough to be a heartbeat's details. */
 export interface PrepareProgress {

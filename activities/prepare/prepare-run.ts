@@ -3,9 +3,10 @@ import { cutShards, type Plan, type SourceAccount } from '../../domain/plan.ts'
 import type { Spec } from '../../domain/spec.ts'
 import type { SourceFile } from '../../formats/places/source-file.ts'
 import { mapInOrder } from '../../shuffle/map-in-order.ts'
-import type { OrderedRange } from '../../shuffle/order-rows.ts'
+import type { OrderedRange } from '../../shuffle/ordered-range.ts'
 import { stepCount } from '../../shuffle/steps.ts'
 import { Accounts } from './accounts.ts'
+import { dropNearDuplicates } from './near-duplicates/drop-near-duplicates.ts'
 import type { ProgressMeter } from './prepare-progress.ts'
 import type { PrepareTasks } from './prepare-tasks.ts'
 import { rejectLines } from './reject-lines.ts'
@@ -56,8 +57,7 @@ export async function prepareRun(spec: Spec, specHash: string, io: PrepareIo): P
   const files = await listSourceFiles(spec, io.filesOf)
   const scanned = await scanSources(spec, files, io)
   const accounts = new Accounts(spec, files, scanned)
-  const ranges = await orderAll(scanned, io)
-  accounts.addOrdered(ranges)
+  const ranges = await distinctPrompts(spec, scanned, accounts, io)
   const amounts = drawAmounts(accounts.supplies(), spec.target)
   accounts.addDrawn(amounts)
   const prompts = amounts.reduce((total, amount) => total + amount, 0)
@@ -71,6 +71,24 @@ export async function prepareRun(spec: Spec, specHash: string, io: PrepareIo): P
   const idsHash = await writeShards({ scanned, ranges, files, accounts, amounts, shardSizes }, io)
   await writeRejects(spec, files, scanned, io)
   return { run: spec.run, specHash, seed: spec.seed, prompts, shardSizes, idsHash, sources: accounts.sources }
+}
+
+/** All prompts in their final order, without duplicates and, where the spec says so, without near ones. */
+async function distinctPrompts(
+  spec: Spec,
+  scanned: ScannedSources,
+  accounts: Accounts,
+  io: PrepareIo,
+): Promise<readonly OrderedRange[]> {
+  const exact = await orderAll(scanned, io)
+  if (!spec.nearDuplicates) {
+    accounts.addOrdered(exact, exact)
+    return exact
+  }
+  const spills = scanned.batches.flatMap((batch) => batch.spills)
+  const distinct = await dropNearDuplicates(spec.nearDuplicates, spills, exact, io)
+  accounts.addOrdered(exact, distinct)
+  return distinct
 }
 
 /** Puts all spilled rows into their final order, part by part of the key space. */

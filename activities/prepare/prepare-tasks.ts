@@ -4,6 +4,8 @@ import { type GatheredRows, gatherRows } from '../../shuffle/gather-rows.ts'
 import { type OrderedRange, orderRange } from '../../shuffle/order-rows.ts'
 import { type Spill, SpillWriter } from '../../shuffle/spill-writer.ts'
 import { promptMaker } from './make-prompt.ts'
+import type { Banding } from './near-duplicates/min-hash.ts'
+import { type Sketch, sketchSlice } from './near-duplicates/sketch-slice.ts'
 import { type FilePiece, type ScannedBatch, scanBatch } from './scan-batch.ts'
 import type { PrepareSizes } from './sizes.ts'
 
@@ -23,6 +25,13 @@ export interface PrepareTasks {
     toStep: number
     withoutGroups: readonly number[]
   }): Promise<OrderedRange>
+  sketch(input: {
+    spills: readonly Pick<Spill, 'name'>[]
+    range: string
+    firstPlace: number
+    places: number
+    banding: Banding
+  }): Promise<Sketch>
   gather(input: {
     spills: readonly Pick<Spill, 'name'>[]
     range: string
@@ -38,6 +47,7 @@ export function prepareTasks({ folder, spec, sizes }: TaskContext): PrepareTasks
   return {
     scan: ({ batch, pieces }) => scanBatch(batch, pieces, { folder, maxRowBytes: sizes.maxRowBytes, spills, makers }),
     order: async (input) => orderRange({ ...input, folder, dedupe: true, sliceBytes: sizes.sliceBytes }),
+    sketch: async ({ banding, ...input }) => sketchSlice({ ...input, folder }, banding),
     gather: async (input) => gatherRows({ ...input, folder }),
   }
 }

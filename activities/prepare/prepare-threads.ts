@@ -35,6 +35,7 @@ export const startThreads: StartTasks = (context, threads, signal) => {
           transferList: input.pieces.flatMap(({ piece }) => transferableOf(piece)),
         }),
       order: (input) => pool.run(input, { name: 'order', signal }),
+      sketch: (input) => pool.run(input, { name: 'sketch', signal }),
       gather: (input) => pool.run(input, { name: 'gather', signal }),
     },
     close: () => pool.destroy(),

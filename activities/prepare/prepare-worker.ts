@@ -7,6 +7,7 @@ import { type PrepareTasks, prepareTasks, type TaskContext } from './prepare-tas
 const tasks = prepareTasks(workerData as TaskContext)
 
 export const scan: PrepareTasks['scan'] = (input) => tasks.scan(input)
+export const sketch: PrepareTasks['sketch'] = (input) => tasks.sketch(input)
 export const order: PrepareTasks['order'] = (input) => tasks.order(input)
 
 /** Moved and not copied to the thread that asked: it is megabytes. */

@@ -10,7 +10,7 @@ export interface PrepareSizes {
   spillBytes: number
   /** Prompts that are put into their final order in one go. */
   sliceBytes: number
-  /** Entries (52 bytes) that are sorted in one go. */
+  /** Entries (56 bytes) that are sorted in one go. */
   rangeRows: number
 }
 

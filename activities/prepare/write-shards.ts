@@ -2,11 +2,12 @@ import { createHash, type Hash } from 'node:crypto'
 import { type DrawLimit, drawLimits } from '../../shuffle/draw.ts'
 import type { GatheredRows } from '../../shuffle/gather-rows.ts'
 import { mapInOrder } from '../../shuffle/map-in-order.ts'
-import type { OrderedRange } from '../../shuffle/order-rows.ts'
+import type { OrderedRange } from '../../shuffle/ordered-range.ts'
 import type { Accounts } from './accounts.ts'
 import type { PrepareIo } from './prepare-run.ts'
 import type { ScannedSources } from './scan-sources.ts'
 import { ShardAssembler } from './shard-assembler.ts'
+import { slicesOf } from './slices.ts'
 import type { NumberedFile } from './source-list.ts'
 
 export interface OrderedPrompts {
@@ -52,23 +53,6 @@ function limitsByFile(ordered: OrderedPrompts, folder: string): Map<number, Draw
       return limit === undefined ? [] : [[number, limit] as const]
     }),
   )
-}
-
-interface Slice {
-  range: string
-  firstPlace: number
-  places: number
-}
-
-function slicesOf(ranges: readonly OrderedRange[]): Slice[] {
-  return ranges.flatMap((range) => {
-    let firstPlace = 0
-    return range.slices.map(({ places }) => {
-      const slice = { range: range.name, firstPlace, places }
-      firstPlace += places
-      return slice
-    })
-  })
 }
 
 const idStart = '{"promptId":"'.length
