@@ -67,13 +67,13 @@ const smallestShard = 8
 
 /**
  * Sizes of the shards. The last ones taper as in guided self-scheduling (Polychronopoulos and Kuck, 1987): a shard holds at
- * most its lane's share, halved, of the prompts that are left, so that no engine sits on unstarted prompts while others
- * idle at the end of a run.
+ * most its lane's share of the prompts that are left, so that no engine sits on unstarted prompts while others idle at the
+ * end of a run.
  */
 export function cutShards({ prompts, shardSize, engines, lanes }: ShardCut): number[] {
   const sizes: number[] = []
   for (let left = prompts; left > 0; ) {
-    const fairShare = Math.ceil(left / (2 * engines * lanes))
+    const fairShare = Math.ceil(left / (engines * lanes))
     const size = Math.min(left, shardSize, Math.max(smallestShard, fairShare))
     sizes.push(size)
     left -= size

@@ -49,7 +49,7 @@ export async function generate(input: GenerateInput): Promise<void> {
     status.end()
   }
   await condition(allHandlersFinished)
-  if (!scheduler.isFinished) await continueAsNew<typeof generate>({ ref, spec, pool: scheduler.handOver() })
+  if (!scheduler.isFinished) await continueAsNew<typeof generate>({ ref, spec, pool: await scheduler.handOver() })
 }
 
 async function openPool({ ref, spec }: GenerateInput): Promise<Pool> {

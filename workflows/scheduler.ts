@@ -53,8 +53,9 @@ export class Scheduler {
   /** Grows with everything that may change what to do next. */
   #events = 0
   #alarmAt = Number.POSITIVE_INFINITY
-  /** Children started within this history. */
+  /** Children started within this history, and of those the ones whose start is not accepted yet. */
   #started = 0
+  #starting = 0
 
   constructor({ ref, spec, pool }: SchedulerOptions) {
     this.#ref = ref
@@ -76,8 +77,9 @@ export class Scheduler {
     return isWaitingForEngines(this.#pool) ? 'waiting for engines' : 'generating'
   }
 
-  /** The pool as the next history takes it over: with the probes that were under way due again. */
-  handOver(): Pool {
+  /** The pool as the next history takes it over: every start accepted, and probes that were under way due again. */
+  async handOver(): Promise<Pool> {
+    await condition(() => this.#starting === 0)
     for (const queue of this.#probing) {
       const engine = this.#pool.engines.find((candidate) => candidate.queue === queue)
       if (engine) engine.probeAt = Date.now()
@@ -89,7 +91,8 @@ export class Scheduler {
   async step(): Promise<void> {
     const seen = this.#events
     for (const queue of probesDue(this.#pool, Date.now())) void this.#probe(queue)
-    await Promise.all(assign(this.#pool, Date.now()).map((assignment) => this.#dispatch(assignment)))
+    // Not awaited: a start that takes long must not hold back the other engines.
+    for (const assignment of assign(this.#pool, Date.now())) void this.#dispatch(assignment)
     await this.#sealQuarantined()
     this.#setAlarm(nextDueAt(this.#pool, Date.now()))
     await condition(() => this.#events !== seen)
@@ -155,6 +158,7 @@ export class Scheduler {
     const { heartbeatSeconds, scheduleToStartSeconds } = this.#spec.timings
     const { shard, epoch } = task
     this.#started += 1
+    this.#starting += 1
     try {
       await CancellationScope.nonCancellable(() =>
         startChild(generateShard, {
@@ -179,6 +183,8 @@ export class Scheduler {
     } catch (error) {
       // A dispatch of before a reset is still under way: its report frees the shard.
       if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error
+    } finally {
+      this.#starting -= 1
     }
   }
 

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { EngineRefused } from './complete-prompt.ts'
 
@@ -27,7 +28,7 @@ export class EngineGate {
   #why = 'not looked at yet'
   #since: number
   #waiting: { resolve: () => void; reject: (error: Error) => void }[] = []
-  #hang = new AbortController()
+  #hang = manyListeners(new AbortController())
   #isRecovering = false
   #isClosed = false
 
@@ -78,7 +79,7 @@ export class EngineGate {
   hang(why: string): void {
     this.park(why)
     this.#hang.abort()
-    this.#hang = new AbortController()
+    this.#hang = manyListeners(new AbortController())
   }
 
   /** Looks at the engine now, and opens or shuts the gate by what is found. */
@@ -141,4 +142,10 @@ export class EngineGate {
     this.#why = why
     this.#since = this.options.now()
   }
+}
+
+/** Every request in flight listens to it: more than Node takes for a leak. */
+function manyListeners(controller: AbortController): AbortController {
+  setMaxListeners(0, controller.signal)
+  return controller
 }

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import { ApplicationFailure, CancelledFailure, cancellationSignal, getClient, heartbeat } from '@temporalio/activity'
 import { failureTypes, type ShardDispatch, type ShardTotals, signals } from '../../domain/dispatch.ts'
 import type { ProbeResult } from '../../domain/engine-pool.ts'
@@ -47,6 +48,9 @@ export function createGenerateActivities(deps: GenerateDeps) {
             deps.log('scheduler not told', { shard, error: String(error) })
           })
         }
+        const cancelled = cancellationSignal()
+        // Every request in flight listens to it: more than Node takes for a leak.
+        setMaxListeners(0, cancelled)
         const beat = setInterval(() => heartbeat(), beatMs(dispatch))
         try {
           const { unstarted, deferred } = await generateShard(dispatch, {
@@ -54,7 +58,7 @@ export function createGenerateActivities(deps: GenerateDeps) {
             store: openStore(ref.store),
             scratch,
             timings: deps.timings,
-            cancelled: cancellationSignal(),
+            cancelled,
             onExhausted: tellExhausted,
             onStart: (standing) => void live.follow(ref.run, ref.store, shard, standing),
             log: deps.log,

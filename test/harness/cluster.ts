@@ -7,11 +7,8 @@ import type { Progress } from '../../domain/progress.ts'
 import { runKeys } from '../../domain/run-keys.ts'
 import { findTemporalBinary } from '../../servers/temporal-binary.ts'
 import { TemporalServer } from '../../servers/temporal-server.ts'
-import {
-  type SimulatedEngine,
-  type SimulatedEngineOptions,
-  startSimulatedEngine,
-} from '../../sglang/simulator/simulated-engine.ts'
+import type { SimulatedEngineOptions } from '../../sglang/simulator/options.ts'
+import { type SimulatedEngine, startSimulatedEngine } from '../../sglang/simulator/simulated-engine.ts'
 import { createOpenStore, type StoreOpener } from '../../store/open-store.ts'
 import type { S3Options } from '../../store/s3-options.ts'
 import type { ObjectStore } from '../../store/store.ts'
