@@ -185,7 +185,7 @@ function passOn(reply: IncomingMessage, response: ServerResponse): void {
 
 /** A reply without a body has no middle: then nothing of it is passed on at all. */
 function passOnHalf(reply: IncomingMessage, response: ServerResponse, atHalf: () => void): void {
-  const bytes = Number(reply.headers['content-length'] ?? 0)
+  const bytes = response.req.method === 'HEAD' ? 0 : Number(reply.headers['content-length'] ?? 0)
   const half = Math.floor(bytes / 2)
   if (half === 0) {
     reply.resume()
