@@ -1,3 +1,4 @@
+import type { FilterReason } from './filter.ts'
 import type { RejectReason } from './reject.ts'
 
 /** What became of the rows of one source: `read = rejected + filtered + duplicates + notDrawn + prompts`. */
@@ -6,7 +7,8 @@ export interface SourceAccount {
   read: number
   /** Rows that never became a prompt, by reason; each is listed in `rejects/<source>.jsonl`. */
   rejected: Partial<Record<RejectReason, number>>
-  filtered: Record<string, number>
+  /** Rows that the spec's filters left out, by reason. */
+  filtered: Partial<Record<FilterReason, number>>
   /** Rows whose skeleton an earlier row has, of this source or another. */
   duplicates: number
   /** How many of the duplicates only nearly repeat an earlier row. */

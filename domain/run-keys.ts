@@ -18,6 +18,7 @@ export function runKeys(run: string) {
     liveFolder: `${root}/live/`,
     checkpointsFolder: `${root}/checkpoints/`,
     rejects: (source: string) => `${root}/rejects/${source}.jsonl`,
+    contaminated: (source: string) => `${root}/contaminated/${source}.jsonl`,
     prompts: (shard: number) => `${root}/prompts/${shardName(shard)}.jsonl`,
     /** A shard has one object as a rule; `part` counts further ones, from dispatches that found others' there. */
     samples: (shard: number, part = 0) => `${root}/samples/${shardName(shard)}${partSuffix(part)}.jsonl.gz`,

@@ -56,6 +56,8 @@ export interface DecodeOptions {
   readonly maxRowBytes: number
   /** Columns that anything is wanted of; others may be left out where that saves work. */
   readonly columns: ReadonlySet<string>
+  /** Awaited now and then within a long piece, for what the visitor has put off. */
+  settle?(): Promise<void>
 }
 
 /** Calls `visit` for every row of a piece, in order. Throws `BadFile` when the file turns out to be damaged. */

@@ -3,7 +3,6 @@ import { compiled } from '../../domain/prepare-spec.ts'
 import type { Message, Thinking } from '../../domain/prompt.ts'
 import { mainScript, type Script } from '../../domain/scripts.ts'
 import type { Filters } from '../../domain/spec.ts'
-import { promptTokens, type TokenCounter } from './token-count.ts'
 
 /** A prompt as filters see it. */
 export interface Candidate {
@@ -14,15 +13,14 @@ export interface Candidate {
 /** Says why a prompt is left out; nothing when it stays. */
 export type PromptFilter = (candidate: Candidate) => FilterReason | undefined
 
-/** The filters of a source as one, the cheap ones first. */
-export function promptFilter(filters: Filters, tokens: TokenCounter): PromptFilter {
+/** The filters of a source as one, the cheap ones first; those on tokens are in `token-filter.ts`. */
+export function promptFilter(filters: Filters = {}): PromptFilter {
   const parts = [
     thinkingFilter(filters),
     turnFilter(filters),
     charFilter(filters),
     scriptFilter(filters),
     regexFilter(filters),
-    tokenFilter(filters, tokens),
   ].filter((part) => part !== undefined)
   return (candidate) => {
     for (const part of parts) {
@@ -58,15 +56,6 @@ function charFilter({ minChars, maxChars }: Filters): PromptFilter | undefined {
 /** Characters beyond the basic plane are two units long. */
 function codePoints(text: string): number {
   return text.length - (text.match(/[\ud800-\udbff]/g)?.length ?? 0)
-}
-
-function tokenFilter({ minTokens, maxTokens }: Filters, counter: TokenCounter): PromptFilter | undefined {
-  if (minTokens === undefined && maxTokens === undefined) return undefined
-  return ({ messages }) => {
-    const tokens = promptTokens(messages, counter)
-    if (tokens < (minTokens ?? 0)) return 'too_few_tokens'
-    return tokens > (maxTokens ?? Number.POSITIVE_INFINITY) ? 'too_many_tokens' : undefined
-  }
 }
 
 function scriptFilter({ scripts }: Filters): PromptFilter | undefined {

@@ -1,4 +1,4 @@
-import type { Thinking } from '../../domain/prompt.ts'
+import type { Message, Thinking } from '../../domain/prompt.ts'
 import { withTools } from '../../domain/skeleton.ts'
 import type { Source, Spec } from '../../domain/spec.ts'
 import { refuseUnfitText } from '../../formats/conversation/content.ts'
@@ -9,59 +9,80 @@ import {
 } from '../../formats/conversation/read-conversation.ts'
 import type { Row } from '../../formats/conversation/row.ts'
 import { fateOf, id128, sha256Hex } from '../../shuffle/digest.ts'
-import type { SpillWriter } from '../../shuffle/spill-writer.ts'
-import { type ReductionNote, reduceToSkeleton } from './reduce-conversation.ts'
-import type { PieceCounts } from './scan-batch.ts'
-
-export interface RowPlace {
-  file: number
-  fileName: string
-  row: number
-}
+import { contaminationOf } from './contamination/contamination-check.ts'
+import type { Contamination } from './contamination/read-evaluation.ts'
+import { promptFilter } from './filter-prompt.ts'
+import { reduceToSkeleton } from './reduce-conversation.ts'
+import type { PieceSink } from './scan-batch.ts'
+import type { TokenCounter } from './token-count.ts'
+import { TokenFilter } from './token-filter.ts'
 
 export interface PromptMaker {
   /** Columns that prompts are made of. */
   readonly columns: ReadonlySet<string>
-  /** Makes a prompt of a row and spills it, or counts why not. Throws `RowRejected`. */
-  makePrompt(row: Row, place: RowPlace, counts: PieceCounts, spills: SpillWriter): void
+  /** Makes a prompt of a row, or lets the sink know why not. Throws `RowRejected`. */
+  makePrompt(row: Row, rowNumber: number, sink: PieceSink): void
+  /** Finishes the prompts that wait for their tokens to be counted. */
+  settle(): Promise<void>
 }
 
-export function promptMaker(source: Source, spec: Spec): PromptMaker {
+export interface PromptMakerOptions {
+  readonly spec: Spec
+  readonly tokens: TokenCounter
+  readonly contamination: Contamination | undefined
+}
+
+export function promptMaker(source: Source, { spec, tokens, contamination }: PromptMakerOptions): PromptMaker {
   const readConversation = conversationReader({
     mapping: source.mapping,
     orderOptions: (question, options) => seededOrder(spec.seed, question, options),
   })
+  const filter = promptFilter(source.filters)
+  const tokenFilter = TokenFilter.isWanted(source.filters) ? new TokenFilter(source.filters ?? {}, tokens) : undefined
   const sourceJson = JSON.stringify(source.name)
   const thinkingChoice = source.thinking ?? spec.thinking
 
-  function makePrompt(row: Row, place: RowPlace, counts: PieceCounts, spills: SpillWriter): void {
+  function makePrompt(row: Row, rowNumber: number, sink: PieceSink): void {
     const conversation = readConversation(row)
-    counts.schemas[conversation.schema] = (counts.schemas[conversation.schema] ?? 0) + 1
-    const note = (what: ReductionNote) => {
-      counts.notes[what] = (counts.notes[what] ?? 0) + 1
-    }
-    const skeleton = reduceToSkeleton(conversation.messages, source.turns, note)
-    for (const { content } of skeleton) refuseUnfitText(content)
-    const messagesJson = JSON.stringify(skeleton)
+    sink.schema(conversation.schema)
+    const messages = reduceToSkeleton(conversation.messages, source.turns, (what) => sink.note(what))
+    for (const { content } of messages) refuseUnfitText(content)
     const { tools, templateKwargs } = conversation
+    const messagesJson = JSON.stringify(messages)
     const id = id128(tools ? withTools(messagesJson, tools) : messagesJson)
     const fate = fateOf(spec.seed, id)
     const thinking = thinkingOf(thinkingChoice, conversation, fate)
+    const reason = filter({ messages, thinking })
+    if (reason) return sink.filtered(reason)
+    const { file: group, fileName } = sink
+    const match = contamination && contaminationOf(messages, contamination)
+    if (match) return sink.contaminated({ promptId: id, file: fileName, row: rowNumber, ...match })
     let line = `{"promptId":"${id}","source":${sourceJson},"messages":${messagesJson}`
     if (tools) line += `,"tools":${JSON.stringify(tools)}`
     if (templateKwargs) line += `,"templateKwargs":${JSON.stringify(templateKwargs)}`
     if (thinking) line += `,"thinking":"${thinking}"`
-    line += `,"provenance":${provenanceJson(conversation, place)}}\n`
-    spills.add({ id, group: place.file, row: place.row, weight: 0 }, line, fate)
+    line += `,"provenance":${provenanceJson(conversation, sink, rowNumber)}}\n`
+    whenTokensFit(messages, sink, () => sink.spills.add({ id, group, row: rowNumber, weight: 0 }, line, fate))
   }
 
-  return { columns: conversationColumns(source.mapping), makePrompt }
+  function whenTokensFit(messages: readonly Message[], sink: PieceSink, keep: () => void): void {
+    if (!tokenFilter) return keep()
+    tokenFilter.add(messages, (reason) => (reason ? sink.filtered(reason) : keep()))
+  }
+
+  return {
+    columns: conversationColumns(source.mapping),
+    makePrompt,
+    settle: async () => tokenFilter?.settle(),
+  }
 }
 
-const provenanceKeys = ['id', 'split', 'license', 'category', 'origin'] as const
+const provenanceKeys = ['id', 'license', 'category', 'origin'] as const
 
-function provenanceJson(conversation: Conversation, { fileName, row }: RowPlace): string {
-  let json = `{"file":${JSON.stringify(fileName)},"row":${row}`
+function provenanceJson(conversation: Conversation, sink: PieceSink, row: number): string {
+  let json = `{"file":${JSON.stringify(sink.fileName)},"row":${row}`
+  const split = conversation.split ?? sink.split
+  if (split !== undefined) json += `,"split":${JSON.stringify(split)}`
   for (const key of provenanceKeys) {
     const value = conversation[key]
     if (value !== undefined) json += `,"${key}":${JSON.stringify(value)}`

@@ -11,6 +11,7 @@ import { ObjectNotFound } from '../../store/errors.ts'
 import { publish } from '../../store/publish.ts'
 import { readJson } from '../../store/read-object.ts'
 import type { ObjectStore, OpenStore } from '../../store/store.ts'
+import { readEvaluation } from './contamination/read-evaluation.ts'
 import { type PrepareProgress, ProgressMeter } from './prepare-progress.ts'
 import { prepareRun } from './prepare-run.ts'
 import { type StartTasks, startThreads } from './prepare-threads.ts'
@@ -79,17 +80,23 @@ async function prepareSpec(spec: Spec, store: ObjectStore, request: PrepareReque
   const spoolFolder = join(scratch, `prepare-${spec.run}-files`)
   const { hub = {}, dispatcher = new RetryAgent(new Agent()) } = deps
   const places = { openStore, hub, dispatcher, spoolFolder }
-  const running = startTasks({ folder, spec, sizes }, threads, signal)
+  const filesOf = (uri: string) => sourceFiles(uri, places)
+  const contamination = spec.decontaminate && (await readEvaluation(spec.decontaminate, filesOf, sizes))
+  const running = startTasks({ folder, spec, sizes, contamination }, threads, signal)
   try {
     const plan = await prepareRun(spec, request.specHash, {
       folder,
       sizes,
       tasks: running.tasks,
       threads,
-      filesOf: (uri) => sourceFiles(uri, places),
+      filesOf,
+      contaminationKey: contamination?.key,
       output: {
         putShard: async (shard, lines) => {
           await publish(store, keys.prompts(shard), lines, { signal })
+        },
+        putContaminated: async (source, lines) => {
+          await publish(store, keys.contaminated(source), lines, { signal })
         },
         putRejects: async (source, lines) => {
           await publish(store, keys.rejects(source), lines, { signal })

@@ -6,10 +6,10 @@ import { mapInOrder } from '../../shuffle/map-in-order.ts'
 import type { OrderedRange } from '../../shuffle/ordered-range.ts'
 import { stepCount } from '../../shuffle/steps.ts'
 import { Accounts } from './accounts.ts'
+import { listedLines } from './listed-lines.ts'
 import { dropNearDuplicates } from './near-duplicates/drop-near-duplicates.ts'
 import type { ProgressMeter } from './prepare-progress.ts'
 import type { PrepareTasks } from './prepare-tasks.ts'
-import { rejectLines } from './reject-lines.ts'
 import { type ScannedSources, scanSources } from './scan-sources.ts'
 import type { PrepareSizes } from './sizes.ts'
 import { listSourceFiles, type NumberedFile } from './source-list.ts'
@@ -18,6 +18,7 @@ import { writeShards } from './write-shards.ts'
 /** Where prompts and rejects go. */
 export interface PrepareOutput {
   putRejects(source: string, lines: AsyncIterable<Uint8Array>): Promise<void>
+  putContaminated(source: string, lines: AsyncIterable<Uint8Array>): Promise<void>
   putShard(shard: number, lines: Uint8Array): Promise<void>
 }
 
@@ -26,6 +27,8 @@ export interface PrepareIo {
   readonly folder: string
   readonly sizes: PrepareSizes
   readonly tasks: PrepareTasks
+  /** Tells whether an earlier scan was checked against the same evaluation data. */
+  readonly contaminationKey?: string
   /** Tasks that run at the same time. */
   readonly threads: number
   readonly filesOf: (uri: string) => Promise<SourceFile[]>
@@ -69,7 +72,7 @@ export async function prepareRun(spec: Spec, specHash: string, io: PrepareIo): P
     lanes: spec.lanes,
   })
   const idsHash = await writeShards({ scanned, ranges, files, accounts, amounts, shardSizes }, io)
-  await writeRejects(spec, files, scanned, io)
+  await writeLists(spec, files, scanned, io)
   return { run: spec.run, specHash, seed: spec.seed, prompts, shardSizes, idsHash, sources: accounts.sources }
 }
 
@@ -113,7 +116,7 @@ async function orderAll({ batches, givenUp }: ScannedSources, io: PrepareIo): Pr
   return ranges
 }
 
-async function writeRejects(
+async function writeLists(
   spec: Spec,
   files: readonly NumberedFile[],
   { batches, givenUp }: ScannedSources,
@@ -122,6 +125,9 @@ async function writeRejects(
   for (const [n, { name }] of spec.sources.entries()) {
     signal.throwIfAborted()
     const isWanted = (file: number) => files[file]?.source === n && !givenUp.has(file)
-    await output.putRejects(name, rejectLines(folder, batches, isWanted))
+    await output.putRejects(name, listedLines(folder, 'rejects', batches, isWanted))
+    if (spec.decontaminate) {
+      await output.putContaminated(name, listedLines(folder, 'contaminated', batches, isWanted))
+    }
   }
 }

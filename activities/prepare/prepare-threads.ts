@@ -18,7 +18,7 @@ const worker = import.meta.url.endsWith('.js') ? new URL('./prepare-worker.js', 
 
 /** Runs the tasks in threads. Once the signal is aborted they fail, and what they were at is broken off. */
 export const startThreads: StartTasks = (context, threads, signal) => {
-  if (!worker) return { tasks: prepareTasks(context), close: async () => {} }
+  if (!worker) return { tasks: oneAtATime(prepareTasks(context)), close: async () => {} }
   const pool = new Piscina<unknown, never>({
     filename: worker.href,
     minThreads: threads,
@@ -39,5 +39,18 @@ export const startThreads: StartTasks = (context, threads, signal) => {
       gather: (input) => pool.run(input, { name: 'gather', signal }),
     },
     close: () => pool.destroy(),
+  }
+}
+
+/** Scans share their writer, so the next begins when the one before is over, as it does in a thread. */
+function oneAtATime(tasks: PrepareTasks): PrepareTasks {
+  let last: Promise<unknown> = Promise.resolve()
+  return {
+    ...tasks,
+    scan(input) {
+      const scanned = last.then(() => tasks.scan(input))
+      last = scanned.catch(() => {})
+      return scanned
+    },
   }
 }

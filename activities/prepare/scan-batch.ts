@@ -1,12 +1,15 @@
-import type { RejectReason } from '../../domain/reject.ts'
+import type { Contaminated } from '../../domain/contaminated.ts'
+import type { FilterReason } from '../../domain/filter.ts'
+import type { Reject, RejectReason } from '../../domain/reject.ts'
 import { BadFile, type BadFileReason } from '../../formats/bad-file.ts'
 import { decodePiece } from '../../formats/decode-piece.ts'
-import type { Piece, RowCursor } from '../../formats/pieces.ts'
+import type { Piece } from '../../formats/pieces.ts'
 import { RowRejected } from '../../formats/row-rejected.ts'
 import type { Spill, SpillWriter } from '../../shuffle/spill-writer.ts'
+import { BatchLines, type ListKind, listPath } from './batch-lines.ts'
 import type { PromptMaker } from './make-prompt.ts'
 import type { ReductionNote } from './reduce-conversation.ts'
-import { RejectWriter } from './reject-writer.ts'
+import { splitOfFile } from './split-of-file.ts'
 
 /** A piece of a file, with what its rows need to be known by. */
 export interface FilePiece {
@@ -22,13 +25,13 @@ export interface PieceCounts {
   readonly file: number
   read: number
   rejected: Partial<Record<RejectReason, number>>
-  filtered: Record<string, number>
+  filtered: Partial<Record<FilterReason, number>>
   notes: Partial<Record<ReductionNote, number>>
   schemas: Record<string, number>
   /** The file turned out to be damaged; nothing of it counts. */
   bad?: { reason: BadFileReason; found: string }
-  /** Length of the piece's lines in the batch's file of rejects. */
-  rejectBytes: number
+  /** Length of the piece's lines in the batch's lists. */
+  listedBytes: Record<ListKind, number>
 }
 
 export interface ScannedBatch {
@@ -45,55 +48,105 @@ export interface ScanOptions {
   readonly makers: readonly PromptMaker[]
 }
 
-/** Turns the rows of a batch into prompts, spilled to disk by their fate, and rejects, listed in reading order. */
+/** Turns the rows of a batch into prompts, spilled to disk by their fate, and lists those that became none. */
 export async function scanBatch(
   batch: number,
   pieces: readonly FilePiece[],
   options: ScanOptions,
 ): Promise<ScannedBatch> {
   const name = batchName(batch)
-  const { spills } = options
+  const { folder, spills } = options
+  const lists = {
+    rejects: new BatchLines(listPath(folder, name, 'rejects')),
+    contaminated: new BatchLines(listPath(folder, name, 'contaminated')),
+  }
   spills.begin(name)
-  const rejects = new RejectWriter(options.folder, name)
   const counts: PieceCounts[] = []
   try {
-    for (const piece of pieces) counts.push(await scanPiece(piece, options, rejects))
+    for (const piece of pieces) counts.push(await scanPiece(piece, options, lists))
     return { batch, spills: spills.finish(), pieces: counts }
   } finally {
-    rejects.close()
+    for (const list of Object.values(lists)) list.close()
   }
+}
+
+/** Takes what becomes of the rows of one piece. */
+export class PieceSink {
+  readonly counts: PieceCounts
+  /** The split that the file's name tells. */
+  readonly split: string | undefined
+
+  constructor(
+    readonly file: number,
+    readonly fileName: string,
+    readonly spills: SpillWriter,
+    private readonly lists: Readonly<Record<ListKind, BatchLines>>,
+  ) {
+    this.split = splitOfFile(fileName)
+    this.counts = {
+      file,
+      read: 0,
+      rejected: {},
+      filtered: {},
+      notes: {},
+      schemas: {},
+      listedBytes: { rejects: 0, contaminated: 0 },
+    }
+  }
+
+  note(what: ReductionNote): void {
+    addOne(this.counts.notes, what)
+  }
+
+  schema(name: string): void {
+    addOne(this.counts.schemas, name)
+  }
+
+  filtered(reason: FilterReason): void {
+    addOne(this.counts.filtered, reason)
+  }
+
+  rejected(reject: Reject): void {
+    addOne(this.counts.rejected, reject.reason)
+    this.counts.listedBytes.rejects += this.lists.rejects.add(reject)
+  }
+
+  contaminated(match: Contaminated): void {
+    this.filtered('contaminated')
+    this.counts.listedBytes.contaminated += this.lists.contaminated.add(match)
+  }
+}
+
+function addOne<Key extends string>(counts: Partial<Record<Key, number>>, key: Key): void {
+  counts[key] = (counts[key] ?? 0) + 1
 }
 
 async function scanPiece(
   { file, fileName, source, piece }: FilePiece,
   { maxRowBytes, makers, spills }: ScanOptions,
-  rejects: RejectWriter,
+  lists: Readonly<Record<ListKind, BatchLines>>,
 ): Promise<PieceCounts> {
   const maker = makers[source]
   if (!maker) throw new Error(`The spec has no source ${source}`)
-  const counts: PieceCounts = { file, read: 0, rejected: {}, filtered: {}, notes: {}, schemas: {}, rejectBytes: 0 }
-  const place = { file, fileName, row: 0 }
-  const reject = (cursor: RowCursor, { reason, message }: RowRejected) => {
-    counts.rejected[reason] = (counts.rejected[reason] ?? 0) + 1
-    const { row, byte } = cursor
-    counts.rejectBytes += rejects.add({ file: fileName, row, byte, reason, message, excerpt: cursor.excerpt() })
-  }
+  const sink = new PieceSink(file, fileName, spills, lists)
   try {
-    await decodePiece(piece, { maxRowBytes, columns: maker.columns }, (cursor) => {
-      counts.read++
-      place.row = cursor.row
+    await decodePiece(piece, { maxRowBytes, columns: maker.columns, settle: () => maker.settle() }, (cursor) => {
+      sink.counts.read++
       try {
-        maker.makePrompt(cursor.read(), place, counts, spills)
+        maker.makePrompt(cursor.read(), cursor.row, sink)
       } catch (error) {
         if (!(error instanceof RowRejected)) throw error
-        reject(cursor, error)
+        const { row, byte } = cursor
+        const { reason, message } = error
+        sink.rejected({ file: fileName, row, byte, reason, message, excerpt: cursor.excerpt() })
       }
     })
   } catch (error) {
     if (!(error instanceof BadFile)) throw error
-    counts.bad = { reason: error.reason, found: error.found }
+    sink.counts.bad = { reason: error.reason, found: error.found }
   }
-  return counts
+  await maker.settle()
+  return sink.counts
 }
 
 /** What the scratch files of a batch are called. */

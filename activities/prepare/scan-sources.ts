@@ -16,7 +16,7 @@ export interface ScannedSources {
 
 /** Turns all rows of all files into spilled prompts, rejects and counts; goes on where an earlier attempt ended. */
 export async function scanSources(spec: Spec, files: readonly NumberedFile[], io: PrepareIo): Promise<ScannedSources> {
-  const state = await ScanState.open(io.folder, spec, files, io.sizes)
+  const state = await ScanState.open(io.folder, spec, files, io.sizes, io.contaminationKey)
   const givenUp = new Map(state.givenUp.map(({ file, why }) => [file, why]))
   const scanned: ScannedBatch[] = [...state.scanned]
   const giveUp = async (file: NumberedFile, error: BadFile) => {

@@ -30,10 +30,11 @@ export class ScanState {
     spec: Spec,
     files: readonly NumberedFile[],
     sizes: PrepareSizes,
+    contaminationKey: string | undefined,
   ): Promise<ScanState> {
     const listed = files.map(({ uri, version, source }) => [uri, version, source])
     const key = createHash('sha256')
-      .update(JSON.stringify([formatVersion, spec, listed, sizes]))
+      .update(JSON.stringify([formatVersion, spec, listed, sizes, contaminationKey]))
       .digest('hex')
     const keyPath = join(folder, 'key')
     if ((await readFile(keyPath, 'utf8').catch(() => '')) !== key) {

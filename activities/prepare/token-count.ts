@@ -1,17 +1,44 @@
-import type { Message } from '../../domain/prompt.ts'
+import { join } from 'node:path'
+import { Tokenizer } from 'tokenizers'
 
 /** How token counts came about, for everyone who reads them. */
 export type TokenMethod = 'tokenizer' | 'server' | 'estimate'
 
+/** Counts tokens of texts alone, without any template. */
 export interface TokenCounter {
   readonly method: TokenMethod
-  /** Tokens of a text alone, no template. */
-  count(text: string): number
+  counts(texts: readonly string[]): Promise<number[]>
 }
 
-/** Tokens of all turns together, without the template. */
-export function promptTokens(messages: readonly Message[], counter: TokenCounter): number {
-  return messages.reduce((sum, { content }) => sum + counter.count(content), 0)
+/** The model's tokenizer can't be used. */
+export class TokenizerUnusable extends Error {
+  override readonly name = 'TokenizerUnusable'
+  constructor(
+    readonly folder: string,
+    options?: ErrorOptions,
+  ) {
+    super(`${join(folder, 'tokenizer.json')} can't be read as a tokenizer: check \`tokenizer\` in the spec`, options)
+  }
+}
+
+/** Counts with the model's own tokenizer.json. Throws `TokenizerUnusable`. */
+export function modelCounter(folder: string): TokenCounter {
+  const tokenizer = opened(folder)
+  return {
+    method: 'tokenizer',
+    async counts(texts) {
+      const encodings = await tokenizer.encodeBatch([...texts], { addSpecialTokens: false })
+      return encodings.map((encoding) => encoding.getLength())
+    },
+  }
+}
+
+function opened(folder: string): Tokenizer {
+  try {
+    return Tokenizer.fromFile(join(folder, 'tokenizer.json'))
+  } catch (cause) {
+    throw new TokenizerUnusable(folder, { cause })
+  }
 }
 
 /**
@@ -20,8 +47,10 @@ export function promptTokens(messages: readonly Message[], counter: TokenCounter
  */
 export const estimator: TokenCounter = {
   method: 'estimate',
-  count(text) {
-    const bytes = Buffer.byteLength(text)
-    return Math.ceil(text.length === bytes ? bytes / 4 : bytes / 3)
-  },
+  counts: async (texts) => texts.map(estimatedTokens),
+}
+
+export function estimatedTokens(text: string): number {
+  const bytes = Buffer.byteLength(text)
+  return Math.ceil(text.length === bytes ? bytes / 4 : bytes / 3)
 }

@@ -7,7 +7,7 @@ import { plainValue, rowExcerpt } from './plain-value.ts'
 type Row = Record<string, unknown>
 
 /** Rows of an Arrow file, stream or file format, batch by batch. */
-export const decodeArrow: Decode<ArrowPiece> = async ({ path }, { columns }, visit) => {
+export const decodeArrow: Decode<ArrowPiece> = async ({ path }, { columns, settle }, visit) => {
   let row: Row = {}
   const cursor: RowCursor = { row: 0, read: () => row, excerpt: () => rowExcerpt(row) }
   const input = createReadStream(path, { highWaterMark: 1024 * 1024 })
@@ -24,6 +24,7 @@ export const decodeArrow: Decode<ArrowPiece> = async ({ path }, { columns }, vis
         cursor.row++
         visit(cursor)
       }
+      await settle?.()
     }
   } finally {
     input.destroy()

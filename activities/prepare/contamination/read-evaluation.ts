@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { Decontaminate } from '../../../domain/spec.ts'
 import { conversationColumns, conversationReader } from '../../../formats/conversation/read-conversation.ts'
 import { cutFile } from '../../../formats/cut-file.ts'
@@ -10,6 +11,8 @@ import { NgramCollector, type NgramTables } from './ngram-index.ts'
 /** What threads need to recognise evaluation data. */
 export interface Contamination {
   readonly tables: NgramTables
+  /** Hash of the tables: tells whether an earlier scan was checked against the same data. */
+  readonly key: string
   /** Files of the evaluation data, and by text number which of them and which row in it. */
   readonly files: readonly string[]
   readonly fileOfText: readonly number[]
@@ -43,7 +46,9 @@ export async function readEvaluation(
     }
     if (fileOfText.length === before) throw new SourceNotReadable(uri, 'gives no text to decontaminate against')
   }
-  return { tables: collector.tables(), files, fileOfText, rowOfText }
+  const tables = collector.tables()
+  const key = createHash('sha256').update(new Uint8Array(tables.slots)).digest('hex')
+  return { tables, key, files, fileOfText, rowOfText }
 }
 
 /** Rows that say nothing readable are not what a prompt could have been taken from. */
