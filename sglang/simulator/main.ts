@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 import type { SimulatedEngineOptions } from './options.ts'
-import { type ServiceModelName, serviceModels } from './service-model.ts'
+import { type ServiceModelName, serviceModels } from './scheduling/service-model.ts'
 import { type SimulatedEngine, startSimulatedEngine } from './simulated-engine.ts'
 
 const usage = `Hosts simulated SGLang servers in one process.

@@ -1,7 +1,7 @@
-import type { LengthDistribution } from './lengths.ts'
-import { type ServiceModel, type ServiceModelName, serviceModels } from './service-model.ts'
-import { StubTokenizer } from './stub-tokenizer.ts'
-import type { SimTokenizer } from './tokenizer.ts'
+import type { LengthDistribution } from './scheduling/lengths.ts'
+import { type ServiceModel, type ServiceModelName, serviceModels } from './scheduling/service-model.ts'
+import { StubTokenizer } from './text/stub-tokenizer.ts'
+import type { SimTokenizer } from './text/tokenizer.ts'
 
 /** SGLang versions whose behaviour differs for a client. */
 export type Compat = '0.5.12' | '0.5.14' | '0.5.23'

@@ -1,5 +1,5 @@
-import { Engine, type EngineCounters } from './engine.ts'
-import { HttpServer } from './http-server.ts'
+import { Engine, type EngineCounters } from './engine/engine.ts'
+import { HttpServer } from './http/http-server.ts'
 import { resolveOptions, type SimulatedEngineOptions } from './options.ts'
 
 export type { SimulatedEngineOptions } from './options.ts'

@@ -1,7 +1,14 @@
 import { describe, expect, it } from 'vitest'
-import { Job } from '../../../sglang/simulator/job.ts'
-import { Scheduler, type SchedulerLimits } from '../../../sglang/simulator/scheduler.ts'
-import { prefillMs, type ServiceModel, stepMs, stepsMs, stepsWithin } from '../../../sglang/simulator/service-model.ts'
+import { Job } from '../../../sglang/simulator/scheduling/job.ts'
+import { Scheduler, type SchedulerLimits } from '../../../sglang/simulator/scheduling/scheduler.ts'
+import {
+  prefillMs,
+  type ServiceModel,
+  slowed,
+  stepMs,
+  stepsMs,
+  stepsWithin,
+} from '../../../sglang/simulator/scheduling/service-model.ts'
 
 const model: ServiceModel = {
   t0Ms: 10,
@@ -155,7 +162,7 @@ describe('scheduler', () => {
     scheduler.submit(only, 0)
     const step = stepMs(model, 1, 0)
     const half = prefillMs(model, 10) + 50 * step
-    scheduler.slowDown(3, half)
+    scheduler.changeModel(slowed({ ...model, bNs: 0 }, 3, 0), half)
     runAll(scheduler)
     expect(only.endedMs).toBeCloseTo(half + 50 * 3 * step, 6)
   })

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { AnswerWriter, promptName } from '../../../sglang/simulator/answer.ts'
-import { jsonFault } from '../../../sglang/simulator/json-fault.ts'
-import { lengthFrom } from '../../../sglang/simulator/lengths.ts'
-import { PrefixCache } from '../../../sglang/simulator/prefix-cache.ts'
-import { randomFrom } from '../../../sglang/simulator/random.ts'
-import { StubTokenizer } from '../../../sglang/simulator/stub-tokenizer.ts'
+import { jsonFault } from '../../../sglang/simulator/http/json-fault.ts'
+import { lengthFrom } from '../../../sglang/simulator/scheduling/lengths.ts'
+import { PrefixCache } from '../../../sglang/simulator/scheduling/prefix-cache.ts'
+import { randomFrom } from '../../../sglang/simulator/scheduling/random.ts'
+import { AnswerWriter, promptName } from '../../../sglang/simulator/text/answer.ts'
+import { StubTokenizer } from '../../../sglang/simulator/text/stub-tokenizer.ts'
 
 const tokenizer = new StubTokenizer()
 

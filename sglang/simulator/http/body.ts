@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { Invalid, Unparsable } from './errors.ts'
+import { Invalid, Unparsable } from '../engine/errors.ts'
 import { jsonFault } from './json-fault.ts'
 
 export type Fields = Record<string, unknown>

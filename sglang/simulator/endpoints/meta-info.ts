@@ -1,8 +1,13 @@
-import type { Engine } from './engine.ts'
-import type { Generation } from './generation.ts'
+import type { Engine } from '../engine/engine.ts'
+import type { Generation } from '../engine/generation.ts'
 
 /** What `/generate` tells of a request beside its text; the last chunk of a stream and a plain answer tell all of it. */
-export function metaInfo(engine: Engine, generation: Generation, tokens: number): Record<string, unknown> {
+export function metaInfo(
+  engine: Engine,
+  generation: Generation,
+  tokens: number,
+  logprobs: Record<string, unknown>,
+): Record<string, unknown> {
   const { rid, job, promptTokens, cachedTokens } = generation
   const { metrics, weightVersion, reasoningParser } = engine.options
   const finish = generation.finishReason()
@@ -16,6 +21,7 @@ export function metaInfo(engine: Engine, generation: Generation, tokens: number)
     weight_version: weightVersion,
     ...(wasAdmitted && { num_retractions: job.retractions }),
     ...(metrics && { queue_time: seconds((job.admittedMs ?? job.endedMs) - job.submittedMs) }),
+    ...logprobs,
     reasoning_tokens: reasoningParser ? generation.reasoningTokens(tokens) : 0,
     completion_tokens: tokens,
     ...(wasAdmitted && {

@@ -1,4 +1,4 @@
-import { GivenUp, Invalid, Refused, Unhandled, Unparsable } from './errors.ts'
+import { GivenUp, Invalid, Refused, Unhandled, Unparsable } from '../engine/errors.ts'
 
 /** A whole answer, sent in one go. */
 export interface WholeReply {
@@ -11,7 +11,9 @@ export interface WholeReply {
 /** Server-sent events, each sent when it is there. */
 export interface StreamReply {
   kind: 'stream'
-  /** Sends every event; resolves after the last. */
+  /** The head is sent before there is any event. */
+  sendsHeadAtOnce: boolean
+  /** Sends the data of every event; resolves after the last. */
   run: (send: (data: string) => void) => Promise<void>
 }
 

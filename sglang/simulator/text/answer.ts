@@ -1,4 +1,4 @@
-import { hashOf, randomFrom } from './random.ts'
+import { hashOf, randomFrom } from '../scheduling/random.ts'
 import type { SimTokenizer } from './tokenizer.ts'
 import { stops, words } from './vocabulary.ts'
 
@@ -46,7 +46,7 @@ export class AnswerWriter {
   shortest({ name, thinking }: Pick<AnswerRequest, 'name' | 'thinking'>): number {
     const begin = this.literal(naming(name)).ids.length + 1
     if (thinking === 'none') return begin
-    const marks = this.literal(`${opening(thinking)}${closing}`).ids.length
+    const marks = this.literal(`${opening(thinking)}${closing}${afterThinking}`).ids.length
     return 2 * begin + marks
   }
 
@@ -59,11 +59,13 @@ export class AnswerWriter {
     const words = this.#wordsFrom(request.seed)
     if (thinking !== 'none') {
       const close = this.literal(closing)
+      const after = this.literal(afterThinking)
       out.add(this.literal(opening(thinking)))
       out.add(begin)
-      out.fill(words, Math.max(out.length + 1, Math.floor(naturalTokens * thoughtShare) - close.ids.length))
+      out.fill(words, Math.max(out.length + 1, Math.floor(naturalTokens * thoughtShare)))
       out.add(close)
       reasoning = out.length
+      out.add(after)
     }
     out.add(begin)
     out.fill(words, naturalTokens)
@@ -114,7 +116,8 @@ export class AnswerWriter {
 
 const naming = (name: string) => `To prompt ${name}:`
 const opening = (thinking: Thinking) => (thinking === 'written' ? '<think>\n' : '')
-const closing = '\n</think>\n\n'
+const afterThinking = '\n\n'
+const closing = '\n</think>'
 
 interface WordSource {
   next: () => number

@@ -35,13 +35,15 @@ export class Scheduler {
   #phase: Phase = { kind: 'idle' }
   #nowMs = 0
   #quietSteps = 0
-  #slowness = 1
+  #model: ServiceModel
   #ended: Job[] = []
 
   constructor(
-    readonly model: ServiceModel,
+    model: ServiceModel,
     readonly limits: SchedulerLimits,
-  ) {}
+  ) {
+    this.#model = model
+  }
 
   /** Time of the last event that was worked off. */
   get nowMs(): number {
@@ -96,12 +98,12 @@ export class Scheduler {
     return this.#takeEnded()
   }
 
-  /** From the next step on, everything takes `factor` times as long as the model says. */
-  slowDown(factor: number, atMs: number): Job[] {
+  /** From the next step on, another model says how long things take. */
+  changeModel(model: ServiceModel, atMs: number): Job[] {
     this.#workUntil(atMs)
     const isDecoding = this.#phase.kind === 'decode'
     this.#settleDecode(atMs)
-    this.#slowness = factor
+    this.#model = model
     if (isDecoding) this.#begin(this.#nowMs)
     return this.#takeEnded()
   }
@@ -141,7 +143,7 @@ export class Scheduler {
   tokensPerSecond(atMs: number): number {
     const running = this.#running.length
     if (running === 0) return 0
-    return (1000 * running) / (stepMs(this.model, running, this.#contextAt(this.stepAt(atMs))) * this.#slowness)
+    return (1000 * running) / stepMs(this.#model, running, this.#contextAt(this.stepAt(atMs)))
   }
 
   #workUntil(atMs: number): void {
@@ -173,7 +175,7 @@ export class Scheduler {
         job.state = 'prefill'
         job.admittedMs ??= atMs
       }
-      this.#phase = { kind: 'prefill', jobs: batch, endMs: atMs + prefillMs(this.model, tokens) * this.#slowness }
+      this.#phase = { kind: 'prefill', jobs: batch, endMs: atMs + prefillMs(this.#model, tokens) }
       return
     }
     if (this.#running.length === 0) {
@@ -322,11 +324,11 @@ export class Scheduler {
   }
 
   #endOf({ startMs, steps, contextTokens }: Phase & { kind: 'decode' }): number {
-    return startMs + stepsMs(this.model, this.#running.length, contextTokens, steps) * this.#slowness
+    return startMs + stepsMs(this.#model, this.#running.length, contextTokens, steps)
   }
 
   #stepsSince({ startMs, contextTokens }: Phase & { kind: 'decode' }, atMs: number): number {
-    return stepsWithin(this.model, this.#running.length, contextTokens, (atMs - startMs) / this.#slowness)
+    return stepsWithin(this.#model, this.#running.length, contextTokens, atMs - startMs)
   }
 
   #takeEnded(): Job[] {

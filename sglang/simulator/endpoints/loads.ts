@@ -1,5 +1,5 @@
-import type { Engine } from './engine.ts'
-import { json, type Reply } from './reply.ts'
+import type { Engine } from '../engine/engine.ts'
+import { json, type Reply } from '../http/reply.ts'
 
 const round = (value: number, digits: number) => Number(value.toFixed(digits))
 

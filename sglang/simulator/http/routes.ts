@@ -1,10 +1,12 @@
+import { chat } from '../endpoints/chat.ts'
+import { completions } from '../endpoints/completions.ts'
+import { generate } from '../endpoints/generate.ts'
+import { health } from '../endpoints/health.ts'
+import { model, modelInfo, models, serverInfo } from '../endpoints/information.ts'
+import { load, loads } from '../endpoints/loads.ts'
+import { detokenize, tokenize } from '../endpoints/tokenize.ts'
 import type { Handler } from './call.ts'
-import { generate } from './generate.ts'
-import { health } from './health.ts'
-import { model, modelInfo, models, serverInfo } from './information.ts'
-import { load, loads } from './loads.ts'
 import { empty, json } from './reply.ts'
-import { detokenize, tokenize } from './tokenize.ts'
 
 /** Endpoints by path, then by method. */
 export const routes: Readonly<Record<string, Readonly<Record<string, Handler>>>> = {
@@ -21,6 +23,8 @@ export const routes: Readonly<Record<string, Readonly<Record<string, Handler>>>>
   '/v1/loads': { GET: loads },
   '/get_load': { GET: load },
   '/generate': { POST: generate, PUT: generate },
+  '/v1/chat/completions': { POST: chat },
+  '/v1/completions': { POST: completions },
   '/tokenize': { POST: tokenize },
   '/v1/tokenize': { POST: tokenize },
   '/detokenize': { POST: detokenize },

@@ -1,10 +1,9 @@
-import { type Fields, isFields, parseBody } from './body.ts'
-import type { Call } from './call.ts'
-import { chatMessages, renderedIds } from './chat-messages.ts'
-import type { Engine } from './engine.ts'
-import { Invalid, Refused, Unhandled } from './errors.ts'
-import { json, openAiFailure, type Reply } from './reply.ts'
-import { NotText } from './tokenizer.ts'
+import type { Engine } from '../engine/engine.ts'
+import { Invalid, Refused } from '../engine/errors.ts'
+import { type Fields, isFields, parseBody } from '../http/body.ts'
+import type { Call } from '../http/call.ts'
+import { json, openAiFailure, type Reply } from '../http/reply.ts'
+import { chatMessages, encode, renderedIds } from './chat-messages.ts'
 
 /** `/tokenize`: the ids of a text, or of a conversation as the chat template renders it. */
 export function tokenize(engine: Engine, call: Call): Reply {
@@ -48,15 +47,6 @@ function tokensOf(engine: Engine, fields: Fields): number[] | number[][] {
   if (typeof prompt === 'string') return encode(engine, prompt)
   if (Array.isArray(prompt)) return prompt.map((text) => encode(engine, String(text)))
   throw new Refused('Either prompt or messages must be provided')
-}
-
-function encode(engine: Engine, text: string): number[] {
-  try {
-    return engine.options.tokenizer.encode(text)
-  } catch (error) {
-    if (error instanceof NotText) throw new Unhandled(error.message)
-    throw error
-  }
 }
 
 function isNested(tokens: number[] | number[][]): tokens is number[][] {

@@ -1,5 +1,5 @@
-import type { Engine } from './engine.ts'
-import { empty, type Reply } from './reply.ts'
+import type { Engine } from '../engine/engine.ts'
+import { empty, type Reply } from '../http/reply.ts'
 
 /** `/health` and `/health_generate`: generate a token and wait for it, so they never answer at once. */
 export async function health(engine: Engine): Promise<Reply> {

@@ -1,12 +1,12 @@
-import { AnswerWriter } from './answer.ts'
+import type { ResolvedOptions } from '../options.ts'
+import { PrefixCache } from '../scheduling/prefix-cache.ts'
+import { Scheduler } from '../scheduling/scheduler.ts'
+import { SimulatedClock } from '../scheduling/simulated-clock.ts'
+import { AnswerWriter } from '../text/answer.ts'
 import { Refused } from './errors.ts'
 import { Generation } from './generation.ts'
-import type { ResolvedOptions } from './options.ts'
 import { planAnswer } from './planning.ts'
-import { PrefixCache } from './prefix-cache.ts'
 import type { Sampling } from './sampling.ts'
-import { Scheduler } from './scheduler.ts'
-import { SimulatedClock } from './simulated-clock.ts'
 
 /** Counts since the engine started; a crash sets them back to nothing. */
 export interface EngineCounters {
@@ -86,7 +86,7 @@ export class Engine {
     this.refuseDuplicate(rid)
     const plan = planAnswer(promptIds, sampling, this.options, this.writer)
     const cached = this.cache.claim(promptIds)
-    const generation = new Generation(rid, promptIds.length, cached, sampling, plan, this.writer, (ended) => {
+    const generation = new Generation(rid, promptIds, cached, sampling, plan, this.writer, (ended) => {
       this.#count(ended)
       this.#inFlight.delete(rid)
       this.#streams.delete(ended)

@@ -76,3 +76,14 @@ export function prefillMs(model: ServiceModel, tokens: number): number {
   const passes = Math.max(1, Math.ceil(tokens / model.chunk))
   return passes * model.prefillFixedMs + (tokens / model.prefillTokensPerS) * 1000
 }
+
+/** The same engine, everything taking `factor` times as long and each forward pass `sleepMs` more. */
+export function slowed(model: ServiceModel, factor: number, sleepMs: number): ServiceModel {
+  return {
+    ...model,
+    t0Ms: model.t0Ms + sleepMs / (model.eta * factor),
+    eta: model.eta * factor,
+    prefillFixedMs: model.prefillFixedMs * factor + sleepMs,
+    prefillTokensPerS: model.prefillTokensPerS / factor,
+  }
+}

@@ -1,9 +1,10 @@
-import { type AnswerRequest, type AnswerWriter, promptName, type Thinking } from './answer.ts'
+import type { ResolvedOptions } from '../options.ts'
+import { lengthFrom } from '../scheduling/lengths.ts'
+import { hashOf } from '../scheduling/random.ts'
+import { type AnswerRequest, type AnswerWriter, promptName, type Thinking } from '../text/answer.ts'
 import { Refused } from './errors.ts'
 import type { Plan } from './generation.ts'
-import { lengthFrom } from './lengths.ts'
-import type { ResolvedOptions } from './options.ts'
-import { hashOf } from './random.ts'
+import { plainestValue } from './grammar.ts'
 import type { Sampling } from './sampling.ts'
 
 /** Tokens of a prompt's end that show whether the template switched thinking on or off. */
@@ -40,6 +41,7 @@ export function planAnswer(
   const naturalTokens = Math.max(drawn, writer.shortest({ name, thinking }), sampling.minNewTokens - 1)
   const answer: AnswerRequest = { name, seed, thinking, naturalTokens }
   const limit = effectiveLimit(promptIds.length, sampling.maxNewTokens, options)
+  if (sampling.jsonSchema !== undefined) return planJson(sampling.jsonSchema, answer, limit, writer)
   const { eosId } = options.tokenizer
   if (sampling.ignoreEos) answer.naturalTokens = limit
   const whole: Plan =
@@ -47,6 +49,14 @@ export function planAnswer(
       ? { answer, tokens: naturalTokens + 1, finish: { type: 'stop', matched: eosId } }
       : { answer, tokens: limit, finish: { type: 'length', length: limit } }
   return stopped(whole, sampling, writer) ?? whole
+}
+
+/** An answer that follows a schema says nothing of its prompt. */
+function planJson(schema: string, answer: AnswerRequest, limit: number, writer: AnswerWriter): Plan {
+  const instead = writer.literal(JSON.stringify(plainestValue(JSON.parse(schema))))
+  const tokens = instead.ids.length + 1
+  if (tokens <= limit) return { answer, tokens, finish: { type: 'stop', matched: writer.tokenizer.eosId }, instead }
+  return { answer, tokens: limit, finish: { type: 'length', length: limit }, instead }
 }
 
 /** The engine clips silently what a request may write. */

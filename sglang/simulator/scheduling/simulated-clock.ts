@@ -1,8 +1,12 @@
 import type { Job } from './job.ts'
 import type { Scheduler } from './scheduler.ts'
+import type { ServiceModel } from './service-model.ts'
 
 /** Streams look for new tokens no more often than this (real ms). */
 const shortestTickMs = 4
+
+/** Node's timers take no longer ones. */
+const longestTimerMs = 2 ** 31 - 1
 
 /**
  * Drives a scheduler by real time. Simulated time is always computed from real time, never counted up by timers, so a timer
@@ -39,8 +43,8 @@ export class SimulatedClock {
     this.#arm()
   }
 
-  slowDown(factor: number): void {
-    this.#deliver(this.scheduler.slowDown(factor, this.nowMs()))
+  changeModel(model: ServiceModel): void {
+    this.#deliver(this.scheduler.changeModel(model, this.nowMs()))
     this.#arm()
   }
 
@@ -99,7 +103,7 @@ export class SimulatedClock {
       this.#immediate = setImmediate(() => this.#fire())
       return
     }
-    const delayMs = Math.ceil((nextMs - this.nowMs()) * this.timeScale)
+    const delayMs = Math.min(Math.ceil((nextMs - this.nowMs()) * this.timeScale), longestTimerMs)
     const wantsTicks = this.onTick()
     this.#timer = setTimeout(() => this.#fire(), Math.max(1, wantsTicks ? Math.min(delayMs, this.#tickMs()) : delayMs))
   }

@@ -1,6 +1,6 @@
-import type { Call } from './call.ts'
-import type { Engine } from './engine.ts'
-import { json, type Reply } from './reply.ts'
+import type { Engine } from '../engine/engine.ts'
+import type { Call } from '../http/call.ts'
+import { json, type Reply } from '../http/reply.ts'
 
 /** `/model_info`. */
 export function modelInfo({ options }: Engine): Reply {

@@ -1,7 +1,7 @@
-import { type Fields, isFields, missing, pythonRepr, pythonString, pythonTuple } from './body.ts'
-import type { Engine } from './engine.ts'
-import { Invalid, Refused, Unhandled } from './errors.ts'
-import { type ChatMessage, NotText } from './tokenizer.ts'
+import type { Engine } from '../engine/engine.ts'
+import { Invalid, Refused, Unhandled } from '../engine/errors.ts'
+import { type Fields, isFields, missing, pythonRepr, pythonString, pythonTuple } from '../http/body.ts'
+import { type ChatMessage, NotText } from '../text/tokenizer.ts'
 
 const roles = ['system', 'assistant', 'tool', 'function', 'developer', 'latest_reminder']
 
@@ -21,19 +21,22 @@ export function chatMessages(fields: Fields): ChatMessage[] {
 
 /** Ids of a conversation as the chat template renders it, with the beginning of the answer. */
 export function renderedIds(engine: Engine, messages: readonly ChatMessage[], fields: Fields): number[] {
-  const { tokenizer } = engine.options
   const kwargs = isFields(fields.chat_template_kwargs) ? fields.chat_template_kwargs : {}
   const wanted = kwargs.enable_thinking ?? kwargs.thinking
   const isContinued = fields.continue_final_message === true && messages.at(-1)?.role === 'assistant'
+  const rendered = engine.options.tokenizer.renderChat(messages, {
+    addGenerationPrompt: !isContinued,
+    ...(isContinued && { continueFinalMessage: true }),
+    ...(typeof wanted === 'boolean' && { enableThinking: wanted }),
+    ...(Array.isArray(fields.tools) && { tools: fields.tools }),
+  })
+  return encode(engine, rendered)
+}
+
+/** The ids of a text. Throws `Unhandled` where SGLang's tokenizer throws. */
+export function encode(engine: Engine, text: string): number[] {
   try {
-    return tokenizer.encode(
-      tokenizer.renderChat(messages, {
-        addGenerationPrompt: !isContinued,
-        ...(isContinued && { continueFinalMessage: true }),
-        ...(typeof wanted === 'boolean' && { enableThinking: wanted }),
-        ...(Array.isArray(fields.tools) && { tools: fields.tools }),
-      }),
-    )
+    return engine.options.tokenizer.encode(text)
   } catch (error) {
     if (error instanceof NotText) throw new Unhandled(error.message)
     throw error

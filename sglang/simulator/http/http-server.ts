@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import type { Engine } from '../engine/engine.ts'
 import type { Call } from './call.ts'
-import type { Engine } from './engine.ts'
 import { internalServerError, json, type Reply, type StreamReply, type WholeReply } from './reply.ts'
 import { methodsAt } from './routes.ts'
 
@@ -53,7 +53,7 @@ export class HttpServer {
       query: new URLSearchParams(queryAt < 0 ? '' : url.slice(queryAt)),
       headers: request.headers,
       body,
-      onGone: (callback) => this.#whenGone(response, callback),
+      onGone: (kind, callback) => this.#whenGone(response, kind, callback),
     }
     const reply = await this.#replyTo(call)
     if (reply.kind === 'whole') sendWhole(response, reply)
@@ -75,14 +75,15 @@ export class HttpServer {
     }
   }
 
-  /** SGLang looks for a client that left every few seconds, counted from the request. */
-  #whenGone(response: ServerResponse, callback: () => void): void {
-    const { disconnectPollMs } = this.engine().options.edge
+  /** SGLang looks every few seconds, counted from the request, whether the client of a plain one left; a stream's is noticed. */
+  #whenGone(response: ServerResponse, kind: Reply['kind'], callback: () => void): void {
+    const { disconnectPollMs, streamDisconnectMs } = this.engine().options.edge
     const since = performance.now()
     response.once('close', () => {
       if (response.writableFinished) return
-      const elapsed = performance.now() - since
-      setTimeout(callback, disconnectPollMs - (elapsed % disconnectPollMs)).unref()
+      const elapsedMs = performance.now() - since
+      const waitMs = kind === 'stream' ? streamDisconnectMs : disconnectPollMs - (elapsedMs % disconnectPollMs)
+      setTimeout(callback, waitMs).unref()
     })
   }
 }
@@ -109,11 +110,10 @@ function sendWhole(response: ServerResponse, { status, headers, body }: WholeRep
   response.end(body)
 }
 
-async function sendStream(response: ServerResponse, { run }: StreamReply): Promise<void> {
+async function sendStream(response: ServerResponse, { run, sendsHeadAtOnce }: StreamReply): Promise<void> {
   beginHead(response)
   response.setHeader('content-type', 'text/event-stream; charset=utf-8')
-  response.writeHead(200)
-  response.flushHeaders()
+  if (sendsHeadAtOnce) response.flushHeaders()
   await run((data) => response.write(`data: ${data}\n\n`))
   response.end()
 }

@@ -1,5 +1,5 @@
-import type { AnswerRequest, AnswerWriter, Written } from './answer.ts'
-import { Job } from './job.ts'
+import { Job } from '../scheduling/job.ts'
+import type { AnswerRequest, AnswerWriter, Written } from '../text/answer.ts'
 import type { Sampling } from './sampling.ts'
 
 export type FinishReason =
@@ -30,7 +30,7 @@ export class Generation {
 
   constructor(
     readonly rid: string,
-    readonly promptTokens: number,
+    readonly promptIds: readonly number[],
     readonly cachedTokens: number,
     readonly sampling: Sampling,
     readonly plan: Plan,
@@ -38,10 +38,14 @@ export class Generation {
     readonly onEnd: (generation: Generation) => void,
   ) {
     const most = sampling.maxNewTokens ?? plan.tokens
-    this.job = new Job(promptTokens, plan.tokens, Math.max(most, plan.tokens), cachedTokens, () => {
+    this.job = new Job(promptIds.length, plan.tokens, Math.max(most, plan.tokens), cachedTokens, () => {
       this.finishedMs = Date.now()
       onEnd(this)
     })
+  }
+
+  get promptTokens(): number {
+    return this.promptIds.length
   }
 
   /** The first `tokens` output ids. */

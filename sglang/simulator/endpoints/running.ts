@@ -1,0 +1,65 @@
+import type { Engine } from '../engine/engine.ts'
+import { GivenUp } from '../engine/errors.ts'
+import type { Generation } from '../engine/generation.ts'
+import type { Sampling } from '../engine/sampling.ts'
+import type { Call } from '../http/call.ts'
+
+/** One prompt that passed validation. */
+export interface Item {
+  rid: string
+  promptIds: number[]
+  sampling: Sampling
+}
+
+/** A stream that fell behind by more tokens than this gets them in one chunk. */
+const longestBacklog = 64
+
+/** Runs a prompt to its end. Throws `GivenUp` where the scheduler gave it up with a status. */
+export function runWhole(engine: Engine, item: Item, call: Call): Promise<Generation> {
+  return new Promise((resolve, reject) => {
+    const onEnd = (generation: Generation) => {
+      const failure = givenUp(generation)
+      if (failure) reject(failure)
+      else resolve(generation)
+    }
+    engine.generate({ ...item, onEnd })
+    call.onGone('whole', () => engine.abort(item.rid))
+  })
+}
+
+/**
+ * Runs a prompt and calls back as its tokens come, one by one where the client keeps up; resolves after the last. `onTokens`
+ * is not called for the end.
+ */
+export function runStream(
+  engine: Engine,
+  item: Item,
+  call: Call,
+  onTokens: (generation: Generation, tokens: number) => void,
+): Promise<Generation> {
+  return new Promise((resolve) => {
+    let sent = 0
+    const interval = item.sampling.streamInterval
+    const feed = (generation: Generation, tokens: number) => {
+      const next = tokens - sent > longestBacklog ? tokens : sent + interval
+      for (let at = next; at <= tokens; at += interval) {
+        sent = at
+        onTokens(generation, at)
+      }
+    }
+    const onEnd = (generation: Generation) => {
+      // The last token comes with the end.
+      feed(generation, generation.job.written - 1)
+      resolve(generation)
+    }
+    engine.generate({ ...item, onTokens: feed, onEnd })
+    call.onGone('stream', () => engine.abort(item.rid))
+  })
+}
+
+/** The failure that a request ended with, where it is one for HTTP. */
+export function givenUp(generation: Generation): GivenUp | undefined {
+  const finish = generation.finishReason()
+  if (finish?.type !== 'abort' || !finish.status_code) return undefined
+  return new GivenUp(finish.message, finish.status_code)
+}
