@@ -8,6 +8,8 @@ const magics: readonly { magic: string; format?: Format; refusal?: string }[] = 
   { magic: '4152524f5731', format: 'arrow' },
   { magic: 'ffffffff', format: 'arrow' },
   { magic: '504b0304', refusal: 'a zip archive; unpack it' },
+  // The beginning of "version https://git-lfs".
+  { magic: '76657273696f6e20', refusal: 'a pointer of Git LFS and not the file itself; fetch it with git lfs pull' },
   { magic: '425a68', refusal: 'compressed twice' },
   { magic: '1f8b', refusal: 'compressed twice' },
   { magic: '28b52ffd', refusal: 'compressed twice' },

@@ -98,7 +98,7 @@ export function conversationReader({ mapping = {}, orderOptions }: ConversationR
 
 /** With a mapping that names turns or a prompt nothing else is tried: guessing on would hide its mistakes. */
 function mappedSchemas({ turns, prompt }: Mapping): readonly Schema[] {
-  if (turns !== undefined) return [{ name: 'mapping', turns }]
+  if (turns !== undefined) return [{ name: 'mapping', turns, mayBeJson: true }]
   if (prompt !== undefined) return [{ name: 'mapping', prompt: typeof prompt === 'string' ? [prompt] : prompt }]
   return schemas
 }

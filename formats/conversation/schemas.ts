@@ -8,6 +8,8 @@ export interface Schema {
   readonly name: string
   /** Column with a list of turns. */
   readonly turns?: string
+  /** The list may also be there as JSON in a string, as CSV files have it; not where a string can be a prompt itself. */
+  readonly mayBeJson?: true
   /** Columns of a single-turn prompt; the first must be there, further ones are joined by a blank line when not empty. */
   readonly prompt?: readonly string[]
   /** Columns with the answers to choose from, listed below the prompt in an order drawn with the seed. */
@@ -15,9 +17,9 @@ export interface Schema {
 }
 
 export const schemas: readonly Schema[] = [
-  { name: 'messages', turns: 'messages' },
-  { name: 'conversations', turns: 'conversations' },
-  { name: 'conversation', turns: 'conversation' },
+  { name: 'messages', turns: 'messages', mayBeJson: true },
+  { name: 'conversations', turns: 'conversations', mayBeJson: true },
+  { name: 'conversation', turns: 'conversation', mayBeJson: true },
   { name: 'input turns', turns: 'input' },
   { name: 'prompt turns', turns: 'prompt' },
   { name: 'instruction', prompt: ['instruction', 'input'] },
@@ -35,15 +37,14 @@ export const schemas: readonly Schema[] = [
 ]
 
 /** Whether a row can be read by a schema: its list of turns is there and not empty, its prompt column holds a text. */
-export function fits(row: Row, { turns, prompt, options }: Schema): boolean {
-  if (turns !== undefined) return isTurnList(valueAt(row, turns))
+export function fits(row: Row, { turns, mayBeJson, prompt, options }: Schema): boolean {
+  if (turns !== undefined) return isTurnList(valueAt(row, turns), mayBeJson)
   const [first] = prompt ?? []
   if (first === undefined || typeof valueAt(row, first) !== 'string') return false
   return options === undefined || options.every((column) => typeof valueAt(row, column) === 'string')
 }
 
-/** A list of turns, or the JSON of one as CSV files have it. */
-function isTurnList(value: unknown): boolean {
+function isTurnList(value: unknown, mayBeJson = false): boolean {
   if (Array.isArray(value)) return value.length > 0
-  return typeof value === 'string' && /^\s*\[\s*\{/.test(value)
+  return mayBeJson && typeof value === 'string' && /^\s*\[\s*\{/.test(value)
 }
