@@ -1,6 +1,6 @@
 import { constants } from 'node:fs'
-import { type FileHandle, open, rmdir, stat, unlink } from 'node:fs/promises'
-import { dirname, join, resolve } from 'node:path'
+import { type FileHandle, open, stat, unlink } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import {
   KeyIsFolder,
@@ -17,6 +17,7 @@ import {
   type FileTarget,
   type FileVersion,
   hasCode,
+  removeEmptyFolders,
   removeFileDurably,
   versionOf,
   writeFileDurably,
@@ -121,7 +122,7 @@ export class FileStore implements DurableStore {
     checkKey(this.uri, key)
     try {
       await removeFileDurably(this.#path(key), signal)
-      await this.#removeEmptyFolders(key)
+      await removeEmptyFolders(this.#root, this.#path(key))
     } catch (error) {
       if (hasCode(error, 'EISDIR', 'EPERM') && (await this.#isFolder(key))) return
       throw this.#unavailable(key, 'delete', error)
@@ -145,7 +146,7 @@ export class FileStore implements DurableStore {
         })
       }
       collected.push(leftover)
-      await this.#removeEmptyFolders(leftover.key)
+      await removeEmptyFolders(this.#root, path)
     }
     return collected
   }
@@ -203,16 +204,6 @@ export class FileStore implements DurableStore {
       if (bytesRead === 0) throw new ObjectCorrupt(this.uri, key, `it was cut to ${at} bytes while being read`)
       at += bytesRead
       yield buffer.subarray(0, bytesRead)
-    }
-  }
-
-  async #removeEmptyFolders(key: string): Promise<void> {
-    for (let folder = dirname(this.#path(key)); folder.length > this.#root.length; folder = dirname(folder)) {
-      try {
-        await rmdir(folder)
-      } catch {
-        return
-      }
     }
   }
 

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
-import { chmod, copyFile, type FileHandle, link, mkdir, open, rename, stat, unlink } from 'node:fs/promises'
+import { chmod, copyFile, type FileHandle, link, mkdir, open, rename, rmdir, stat, unlink } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { type HeldLock, lockFile } from './file-lock.ts'
 import { ownNamePrefix } from './keys.ts'
@@ -75,6 +75,18 @@ export async function removeFileDurably(path: string, signal?: AbortSignal): Pro
   }
 }
 
+/** Removes the folders above a removed file that are empty now, but not the root. */
+export async function removeEmptyFolders(root: string, path: string): Promise<void> {
+  for (let folder = dirname(path); folder.length > root.length; folder = dirname(folder)) {
+    durableFolders.delete(folder)
+    const isRemoved = await rmdir(folder).then(
+      () => true,
+      () => false,
+    )
+    if (!isRemoved) return
+  }
+}
+
 /**
  * Tag of a version: which file, how large, when written. An inode is given to a new file only after the old one is gone,
  * and `stampUniquely` sets times that differ whenever two writes are a microsecond apart, so no two versions share a tag.
@@ -135,6 +147,8 @@ async function linkedWhereAbsent(temporaryPath: string, path: string): Promise<b
   } catch (error) {
     if (hasCode(error, 'EEXIST')) {
       if ((await stat(path).catch(() => undefined))?.isDirectory()) throw Object.assign(new Error(), { code: 'EISDIR' })
+      // Whoever is told that an object is there relies on it: it must not vanish because its writer had not synced yet.
+      await syncFolder(dirname(path))
       throw new ConditionNotMet()
     }
     if (hasCode(error, 'EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK')) return false

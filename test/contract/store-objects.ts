@@ -1,5 +1,6 @@
 import { expect } from 'vitest'
 import { ObjectNotFound, PreconditionFailed, RangeNotSatisfiable } from '../../store/errors.ts'
+import { readBytes } from '../../store/read-object.ts'
 import { bytesOf, collect, pattern, sha256, textOf } from './store-arrange.ts'
 import type { Backend, Case } from './store-backend.ts'
 
@@ -223,7 +224,7 @@ export function objectCases(check: Case, backend: () => Backend): void {
       isWriting = false
     })()
     const whole = new Set(versions.map(sha256))
-    while (isWriting) expect(whole).toContain(sha256(await bytesOf(store, 'object')))
+    while (isWriting) expect(whole).toContain(sha256(await readBytes(store, 'object')))
     await writing
   })
 

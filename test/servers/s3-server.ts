@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { CreateBucketCommand, ListBucketsCommand, S3Client } from '@aws-sdk/client-s3'
+import './quiet-sdk.ts'
 import type { S3Options } from '../../store/s3-options.ts'
 
 export const testCredentials = { accessKeyId: 'longhaul-test', secretAccessKey: 'longhaul-test-secret' }

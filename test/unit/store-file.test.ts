@@ -1,4 +1,4 @@
-import { lutimes, mkdir, mkdtemp, readdir, rm, symlink, truncate, utimes, writeFile } from 'node:fs/promises'
+import { lutimes, mkdir, mkdtemp, readdir, rm, stat, symlink, truncate, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -7,6 +7,9 @@ import { KeyIsFolder, ObjectCorrupt, ObjectNotFound, StoreUnavailable } from '..
 import { lockFile, lockLeaseMs } from '../../store/file-lock.ts'
 import { FileStore } from '../../store/file-store.ts'
 import { livenessOf, ownProcessMark } from '../../store/process-mark.ts'
+
+/** Of a process of this machine that cannot exist: its pid is beyond the highest. */
+const deadMark = () => ownProcessMark().replace(/\.\d+\./, '.4194305.')
 
 let folder: string
 let root: string
@@ -134,8 +137,6 @@ describe('a file store', () => {
 
 describe('leftovers of a file store', () => {
   const anHour = { olderThanMs: 3_600_000 }
-  const deadMark = () => ownProcessMark().replace(/\.\d+\./, '.4194305.')
-
   beforeEach(async () => {
     await store.put('a/object', 'content')
   })
@@ -173,6 +174,25 @@ describe('a lock', () => {
     const old = (Date.now() - lockLeaseMs - 1_000) / 1000
     await lutimes(path, old, old)
     await (await lockFile(path)).release()
+  })
+
+  it('of a dead holder goes to one of many who break it, every time', async () => {
+    const path = join(folder, 'broken-lock')
+    for (let round = 0; round < 60; round++) {
+      await symlink(`${deadMark()}.${round}`, path)
+      let inside = 0
+      const waiting = Array.from({ length: 12 }, async () => {
+        const lock = await lockFile(path)
+        inside++
+        expect(inside).toBe(1)
+        // As long as a compare and rename, so that a lock broken by mistake lets a second one in.
+        await stat(folder)
+        await stat(folder)
+        inside--
+        await lock.release()
+      })
+      await Promise.all(waiting)
+    }
   })
 
   it('is not removed by a holder that lost it', async () => {

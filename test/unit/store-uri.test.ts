@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import '../servers/quiet-sdk.ts'
 import { ConditionalPutsIgnored, InvalidKey, UnsupportedStoreUri } from '../../store/errors.ts'
 import { createOpenStore, openObject, parseStoreUri } from '../../store/open-store.ts'
 import { requireConditionalPuts } from '../../store/probe.ts'
