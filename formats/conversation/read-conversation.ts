@@ -1,7 +1,7 @@
 import type { Message, Role, Thinking } from '../../domain/prompt.ts'
 import type { Mapping } from '../../domain/spec.ts'
 import { RowRejected, shown } from '../row-rejected.ts'
-import { isBlank, mediaColumns, refuseMedia, textOf } from './content.ts'
+import { InvalidText, isBlank, mediaColumns, refuseMedia, textOf } from './content.ts'
 import { parsedJson, templateKwargsOf, toolsOf } from './json-columns.ts'
 import { roleTable } from './roles.ts'
 import { firstOf, isObject, type Row, valueAt } from './row.ts'
@@ -115,6 +115,7 @@ function noSchema(row: Row, candidates: readonly Schema[]): RowRejected {
     const column = turns ?? prompt?.[0] ?? ''
     const value = valueAt(row, column)
     if (value === undefined || value === null) continue
+    if (value instanceof InvalidText) return new RowRejected('invalid_utf8', `the column ${shown(column)}`)
     if (Array.isArray(value)) return new RowRejected('no_user_turn', `an empty list in ${shown(column)}`)
     return new RowRejected(turns ? 'turns_unreadable' : 'content_unreadable', `${shown(column)} holds ${shown(value)}`)
   }
