@@ -42,7 +42,7 @@ function proportionalTotal(weights: readonly number[], caps: readonly number[]):
  * Splits a total by weight into whole numbers, none above its cap. What a capped one can't take is split among the rest;
  * left-over units go to the largest remainders, the earlier source first.
  */
-function apportion(total: number, weights: readonly number[], caps: readonly number[]): number[] {
+export function apportion(total: number, weights: readonly number[], caps: readonly number[]): number[] {
   const amounts = weights.map(() => 0)
   let open = weights.flatMap((weight, n) => (weight > 0 ? [n] : []))
   let left = Math.min(total, sum(open.map((n) => caps[n] ?? 0)))

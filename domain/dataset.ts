@@ -1,3 +1,8 @@
+import type { Column } from './columns.ts'
+import type { RowShape } from './row-shape.ts'
+import type { DatasetOptions } from './spec.ts'
+import { trainSplit } from './splits.ts'
+
 /** Layout of dataset manifests; another number means that older code must not touch the dataset. */
 export const datasetLayout = 1
 
@@ -21,18 +26,23 @@ export interface PointerMove {
 }
 
 /** How the rows of a dataset's files are written. */
-export type DatasetFormat = 'jsonl'
-export type Compression = 'none' | 'gzip'
+export type DatasetFormat = 'jsonl' | 'parquet' | 'arrow'
+/** Of the text formats; the others compress inside. */
+export type Compression = 'none' | 'gzip' | 'zstd'
 
 /** A file of a dataset version, with what it holds. */
 export interface DatasetFile {
   /** Key below the version's root. */
   key: string
+  split: string
   rows: number
   bytes: number
   /** SHA-256 of the file's bytes, in hex. */
   sha256: string
 }
+
+/** A file that belongs to a version and holds no rows: its card, or what `save_to_disk` writes beside the data. */
+export type ExtraFile = Pick<DatasetFile, 'key' | 'bytes' | 'sha256'>
 
 /** What became of the rows: `old + new = duplicates + dropped + merged`. */
 export interface RowCounts {
@@ -46,6 +56,8 @@ export interface RowCounts {
 }
 
 export interface MergeCounts extends RowCounts {
+  /** Duplicates by the side that they were on. */
+  gaveWay: { old: number; new: number }
   /** The same by source: each adds up on its own. */
   sources: Record<string, RowCounts>
   /** Rows left out, by why. */
@@ -82,8 +94,20 @@ export interface DatasetManifest {
   compression: Compression
   rows: number
   bytes: number
+  /** Conversations whose tokens an engine counted, and how many tokens those are. */
+  tokens: { rows: number; tokens: number }
   files: DatasetFile[]
+  extras: ExtraFile[]
+  /** How rows hold a conversation; left out where no way is known. */
+  shape?: RowShape
+  columns: Column[]
+  /** Each row ends with `promptId` and `provenance`. */
+  hasProvenance: boolean
+  /** Rows by source, where they were counted. */
+  sources?: Record<string, number>
   counts?: MergeCounts
+  /** The options that it was made with. */
+  options?: Omit<DatasetOptions, 'uri' | 'backup'>
   /** Every run whose samples went into this version or one that it was made of. */
   runs: MergedRun[]
 }
@@ -94,8 +118,31 @@ export const datasetKeys = {
   /** Says which merge has the version's number, before any of its files is there. */
   claim: (version: number) => `${versionName(version)}/claim.json`,
   manifest: (version: number) => `${versionName(version)}/manifest.json`,
-  part: (version: number, part: number, extension: string) =>
-    `${versionName(version)}/part-${String(part).padStart(5, '0')}${extension}`,
+  /** Says that a version's number was given up before it was published: what is below it counts for nothing. */
+  abandoned: (version: number) => `${versionName(version)}/abandoned.json`,
+  card: (version: number) => `${versionName(version)}/README.md`,
+  file: (version: number, place: FilePlace) => `${versionName(version)}/${fileName(place)}`,
+}
+
+export interface FilePlace {
+  split: string
+  format: DatasetFormat
+  compression: Compression
+  part: number
+  parts: number
+}
+
+const extensions = { none: '.jsonl', gzip: '.jsonl.gz', zstd: '.jsonl.zst' } as const satisfies Record<
+  Compression,
+  string
+>
+
+function fileName({ split, format, compression, part, parts }: FilePlace): string {
+  const number = String(part).padStart(5, '0')
+  // The names that `save_to_disk` gives, and `load_from_disk` expects.
+  if (format === 'arrow') return `${split}/data-${number}-of-${String(parts).padStart(5, '0')}.arrow`
+  const name = split === trainSplit ? 'part' : split
+  return `${name}-${number}${format === 'parquet' ? '.parquet' : extensions[compression]}`
 }
 
 /** `7` → `v0007`. */

@@ -93,20 +93,53 @@ const enginesSchema = z
   )
   .refine((engines) => new Set(engines.map((engine) => engine.queue)).size === engines.length, 'names an engine twice')
 
+/** Which samples are good enough to train on, beyond what generation accepted. */
+const qualitySchema = z.strictObject({
+  /** Answers that end in an endless loop. */
+  looping: z.enum(['in', 'out']).default('out'),
+  /** Answers without any text or tool call. */
+  empty: z.enum(['in', 'out']).default('out'),
+  /** Shorter last answers are left out. */
+  minChars: positive.optional(),
+})
+
 export const datasetSchema = z.strictObject({
   /** Where the dataset lives: versions and the pointer to the current one. */
   uri: storeUri,
   /** Where the current version is backed up before it is merged into; left out: `<uri>-backup`. */
   backup: storeUri.optional(),
+  /** Back-ups to keep, the newest ones; left out: all. The last good one is never removed. */
+  keep: positive.optional(),
   /** What to do with a new sample whose conversation skeleton the dataset has. */
   duplicates: z.enum(['keepOld', 'keepNew', 'keepBoth']).default('keepOld'),
+  /** Skeletons that are at least so similar count as duplicates as well (1: only those with the same words). */
+  near: z.number().min(0.5).max(1).optional(),
   order: z.enum(['shuffle', 'append']).default('shuffle'),
   /** Samples that were cut at the token limit. */
   truncated: z.enum(['in', 'out']).default('in'),
+  quality: qualitySchema.prefault({}),
+  /** Exact share of new rows in the training split: whichever side has too many gives some up, drawn with the seed. */
+  newShare: z.number().gt(0).lt(1).optional(),
+  /** Most rows of a source, old and new together, drawn with the seed; `*` stands for every source not named. */
+  caps: z.record(z.string(), z.int().min(0)).optional(),
+  /** Sets a part of the training rows aside; a conversation stays on its side from version to version. */
+  holdout: z
+    .strictObject({
+      share: z.number().gt(0).max(0.5),
+      split: z.enum(['validation', 'test']).default('validation'),
+    })
+    .optional(),
+  /** `same`: as the version before; a new dataset is JSON lines with gzip. */
+  format: z.enum(['same', 'jsonl', 'parquet', 'arrow']).default('same'),
+  compression: z.enum(['same', 'none', 'gzip', 'zstd']).default('same'),
   /** Aim for output files of this size before compression. */
   fileBytes: positive.default(256 * 1024 * 1024),
   /** Of the shuffle and of every draw: the same inputs with the same seed give the same bytes. */
   seed: seed.default('longhaul'),
+  /** Whether each row says where it comes from, in columns `promptId` and `provenance` at its end. */
+  provenance: z.enum(['columns', 'none']).default('columns'),
+  /** How the rows of an adopted dataset are read when detection can't know. */
+  mapping: mappingSchema.optional(),
 })
 
 /** Times that the workflows go by, in seconds. Shorter ones find trouble sooner and mistake slowness for it more often. */

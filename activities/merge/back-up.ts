@@ -5,8 +5,8 @@ import { hashObject } from '../../store/hash-object.ts'
 import { publish } from '../../store/publish.ts'
 import { readBytes } from '../../store/read-object.ts'
 import type { ObjectStore } from '../../store/store.ts'
-import type { ReadVersion } from './datasets.ts'
 import { BackupNotVerified, DatasetDamaged } from './errors.ts'
+import type { ReadVersion } from './versions/read-version.ts'
 
 export interface BackUpProgress {
   files: number

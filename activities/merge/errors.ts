@@ -44,3 +44,26 @@ export class CountsDisagree extends Error {
 export class RunNotMergeable extends Error {
   override readonly name = 'RunNotMergeable'
 }
+
+/** A row that can't be read; whoever reads the file says which file it is. */
+export class BadRow extends Error {
+  override readonly name = 'BadRow'
+  constructor(
+    /** From 1. */
+    readonly row: number,
+    readonly problem: string,
+  ) {
+    super(`row ${row} ${problem}`)
+  }
+}
+
+/** What lies there can't become a dataset as it is. */
+export class NotADataset extends Error {
+  override readonly name = 'NotADataset'
+  constructor(
+    readonly uri: string,
+    readonly problem: string,
+  ) {
+    super(`${uri} ${problem}.`)
+  }
+}

@@ -4,12 +4,12 @@ import type { MergeRequest, MergeResult } from '../../domain/dataset-merge.ts'
 import { failureTypes } from '../../domain/dispatch.ts'
 import type { OpenStore } from '../../store/store.ts'
 import { backUp } from './back-up.ts'
-import { readVersion } from './datasets.ts'
-import { BackupNotVerified, CountsDisagree, DatasetDamaged, RunNotMergeable } from './errors.ts'
+import { BackupNotVerified, CountsDisagree, DatasetDamaged, NotADataset, RunNotMergeable } from './errors.ts'
 import { mergeVersion } from './merge-version.ts'
 import { backupUriOf, type MergePlan, planMerge } from './plan-merge.ts'
 import { publishVersion } from './publish-version.ts'
 import { defaultMergeSizes, type MergeSizes } from './sizes.ts'
+import { readVersion, rootOf } from './versions/read-version.ts'
 
 export interface MergeDeps {
   openStore: OpenStore
@@ -17,6 +17,8 @@ export interface MergeDeps {
   defaultStore: string
   /** Local folder for what does not fit into memory. */
   scratch: string
+  /** CPU cores to use. */
+  threads?: number
   sizes?: MergeSizes
 }
 
@@ -30,16 +32,14 @@ export type MergeActivities = ReturnType<typeof createMergeActivities>
 
 /** Activities of the back-up and merge stage, served by data workers. */
 export function createMergeActivities(deps: MergeDeps) {
-  const { openStore, defaultStore, scratch, sizes = defaultMergeSizes } = deps
+  const { openStore, defaultStore, scratch, threads = 2, sizes = defaultMergeSizes } = deps
 
   return {
     async planMerge(request: MergeRequest): Promise<MergePlan> {
       return await beating((report) =>
         planMerge(request, {
-          openStore,
-          defaultStore,
-          now: Date.now,
-          onFile: (file) => report({ phase: 'adopting', file }),
+          ...{ openStore, defaultStore, scratch, now: Date.now, signal: cancellationSignal() },
+          onProgress: (progress) => report({ phase: 'adopting', ...progress }),
         }),
       )
     },
@@ -53,7 +53,7 @@ export function createMergeActivities(deps: MergeDeps) {
         const backup = openStore(backupUriOf(options))
         await backUp(version, {
           ...{ dataset, backup, signal: cancellationSignal() },
-          root: version.manifest.root ? openStore(version.manifest.root) : dataset,
+          root: rootOf(version.manifest, dataset, openStore),
           onProgress: (progress) => report({ phase: 'backing up', ...progress }),
         })
         return backup.uri
@@ -64,7 +64,15 @@ export function createMergeActivities(deps: MergeDeps) {
     async mergeVersion(plan: MergePlan): Promise<MadeVersion | undefined> {
       return await beating(async (report) => {
         const signal = cancellationSignal()
-        const made = await mergeVersion(plan, { openStore, scratch, sizes, signal, now: Date.now, onProgress: report })
+        const made = await mergeVersion(plan, {
+          openStore,
+          scratch,
+          sizes,
+          threads,
+          signal,
+          now: Date.now,
+          onProgress: report,
+        })
         return made && { version: made.manifest.version, manifestHash: made.manifestHash }
       })
     },
@@ -124,6 +132,6 @@ function forWorkflow(error: unknown): unknown {
     ApplicationFailure.create({ message: (error as Error).message, type, nonRetryable: true, cause: error as Error })
   if (error instanceof DatasetDamaged || error instanceof BackupNotVerified) return typed(failureTypes.datasetDamaged)
   if (error instanceof CountsDisagree) return typed(failureTypes.countsDisagree)
-  if (error instanceof RunNotMergeable) return typed(failureTypes.invalidMerge)
+  if (error instanceof RunNotMergeable || error instanceof NotADataset) return typed(failureTypes.invalidMerge)
   return error
 }

@@ -1,31 +1,40 @@
 import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { unifyColumns } from '../../domain/columns.ts'
 import { type DatasetManifest, datasetKeys, datasetLayout, type MergeCounts } from '../../domain/dataset.ts'
-import { PreconditionFailed } from '../../store/errors.ts'
-import { putJson } from '../../store/put-json.ts'
-import { readJson } from '../../store/read-object.ts'
+import { unbalanced } from '../../domain/merge-accounts.ts'
+import { defaultShape } from '../../domain/row-shape.ts'
+import { trainSplit } from '../../domain/splits.ts'
+import { columnsOf } from '../../domain/type-sketch.ts'
+import { WriteOnceConflict } from '../../store/errors.ts'
 import type { ObjectStore, OpenStore } from '../../store/store.ts'
-import { putManifest, type ReadVersion, readVersion } from './datasets.ts'
-import { CountsDisagree } from './errors.ts'
-import { type MergeProgress, shuffleRows } from './merge-rows.ts'
-import { PartWriter } from './part-writer.ts'
-import { type MergePlan, mergedRunOf, readRunManifest } from './plan-merge.ts'
+import { type DataFile, verifiedFile } from './data-file.ts'
+import { CountsDisagree, NotADataset } from './errors.ts'
+import { writeFiles } from './output/write-files.ts'
+import { type MergePlan, mergedRunOf, type ReadRun, readRunManifest } from './plan-merge.ts'
+import type { MergeContext, MergeFile } from './shuffle/merge-task-types.ts'
+import { startMergeThreads } from './shuffle/merge-threads.ts'
+import { type ShuffledRows, shuffleRows } from './shuffle/shuffle-rows.ts'
 import type { MergeSizes } from './sizes.ts'
+import { abandonVersion, claimVersion, findClaim } from './versions/claim.ts'
+import { putManifest, type ReadVersion, readVersion, rootOf } from './versions/read-version.ts'
+
+export interface MergeProgress {
+  phase: 'reading' | 'ordering' | 'writing'
+  /** Bytes read, or rows written, of how many. */
+  done: number
+  total: number
+}
 
 export interface MergeVersionDeps {
   openStore: OpenStore
   scratch: string
   sizes: MergeSizes
+  /** CPU cores to use. */
+  threads: number
   now: () => number
   signal?: AbortSignal
   onProgress(progress: MergeProgress): void
-}
-
-/** `claim.json`: which merge has a version's number. */
-interface Claim {
-  mergeId: string
-  /** ISO 8601. */
-  claimedAt: string
 }
 
 /**
@@ -33,94 +42,193 @@ interface Claim {
  * comes after a broken one finds its claim and goes on under the same number. Nothing when the run brings nothing new.
  */
 export async function mergeVersion(plan: MergePlan, deps: MergeVersionDeps): Promise<ReadVersion | undefined> {
-  const store = deps.openStore(plan.options.uri)
-  const earlier = await findClaim(store, plan)
-  if (earlier && (await store.head(datasetKeys.manifest(earlier.version))))
-    return await readVersion(store, earlier.version)
-  const base = plan.base && (await readVersion(store, plan.base.version, plan.base.manifestHash))
-  const run = await readRunManifest(deps.openStore(plan.run.store), plan.run.key, plan.run.manifestHash)
-  const root = base?.manifest.root ? deps.openStore(base.manifest.root) : store
+  const dataset = deps.openStore(plan.options.uri)
+  const earlier = await findClaim(dataset, plan.base?.version ?? 0, plan.mergeId)
+  if (earlier && (await dataset.head(datasetKeys.manifest(earlier.version)))) {
+    return await readVersion(dataset, earlier.version)
+  }
   const folder = join(deps.scratch, `merge-${plan.mergeId}`)
   await rm(folder, { recursive: true, force: true })
   await mkdir(folder, { recursive: true })
   try {
-    const { signal, sizes } = deps
-    const compression = base?.manifest.compression ?? 'gzip'
-    const shuffled = await shuffleRows(
-      {
-        old: (base?.manifest.files ?? []).map((file) => ({ store: root, key: file.key, compression, expected: file })),
-        new: run.manifest.sampleObjects.map((object) => ({
-          ...{ store: run.store, key: object.key, expected: object, run: run.manifest.run },
-          compression: 'gzip',
-        })),
-        options: plan.options,
-      },
-      { folder, sizes, signal, onProgress: deps.onProgress },
-    )
-    const { counts, bytes } = shuffled
-    if (counts.new - counts.dropped === 0) return undefined
-    checkInput(counts, base?.manifest.rows ?? 0, run.manifest.samples)
-    const { version, claimedAt } = await claimVersion(store, plan, deps.now)
-    const writer = new PartWriter({
-      ...{ store, version, folder, compression, signal },
-      totalBytes: bytes,
-      fileBytes: plan.options.fileBytes,
-    })
-    for await (const rows of shuffled.slices()) await writer.add(rows.bytes, rows.lengths)
-    const files = await writer.finish()
-    const manifest: DatasetManifest = {
-      layout: datasetLayout,
-      version,
-      ...(base && { parent: { version: base.manifest.version, manifestHash: base.manifestHash } }),
-      mergeId: plan.mergeId,
-      createdAt: claimedAt,
-      format: 'jsonl',
-      compression,
-      rows: files.reduce((sum, file) => sum + file.rows, 0),
-      bytes: files.reduce((sum, file) => sum + file.bytes, 0),
-      files,
-      counts,
-      runs: [...(base?.manifest.runs ?? []), mergedRunOf(run, version)],
-    }
-    if (manifest.rows !== counts.merged) throw new CountsDisagree(`the files of ${store.uri}`, counts)
-    await putManifest(store, manifest)
-    return await readVersion(store, version)
+    return await mergeInto(dataset, folder, plan, deps)
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
 }
 
-/** What was read is what the records said there was. */
-function checkInput(counts: MergeCounts, oldRows: number, samples: number): void {
-  if (counts.old !== oldRows) throw new CountsDisagree('the current version', counts)
-  if (counts.new !== samples) throw new CountsDisagree('the run', counts)
-}
-
-/** The number that an earlier attempt at the same merge took. */
-async function findClaim(store: ObjectStore, { mergeId, base }: MergePlan): Promise<{ version: number } | undefined> {
-  for (let version = (base?.version ?? 0) + 1; ; version++) {
-    const key = datasetKeys.claim(version)
-    if (!(await store.head(key))) return undefined
-    if ((await readJson<Claim>(store, key)).mergeId === mergeId) return { version }
+async function mergeInto(
+  dataset: ObjectStore,
+  folder: string,
+  plan: MergePlan,
+  deps: MergeVersionDeps,
+): Promise<ReadVersion | undefined> {
+  const { signal, threads, onProgress } = deps
+  const base = plan.base && (await readVersion(dataset, plan.base.version, plan.base.manifestHash))
+  const run = await readRunManifest(deps.openStore(plan.run.store), plan.run.key, plan.run.manifestHash)
+  const inputs = inputsOf(dataset, base, run, deps.openStore)
+  const context = contextOf(plan, base, run, inputs, folder, deps.sizes)
+  const total = inputs.reduce((sum, { data }) => sum + data.bytes, 0)
+  const progress: MergeProgress = { phase: 'reading', done: 0, total }
+  const sources = inputs.map(({ data }, n) =>
+    verifiedFile(data, {
+      spool: join(folder, `file-${n}`),
+      signal,
+      onBytes: (bytes) => {
+        progress.done += bytes
+        onProgress({ ...progress })
+      },
+    }),
+  )
+  const running = startMergeThreads(context, threads, signal)
+  try {
+    const io = { tasks: running.tasks, threads, signal }
+    const shuffled = await shuffleRows(context, {
+      ...io,
+      sources,
+      onPhase: (phase) => onProgress({ phase, done: 0, total: phase === 'reading' ? total : 0 }),
+    })
+    checkInput(shuffled, base, run)
+    const { accounts } = shuffled
+    const stays = accounts.names.reduce((sum, _, source) => sum + accounts.left('new', source), 0)
+    if (stays === 0) return undefined
+    return await writeVersion(dataset, shuffled, { context, base, run, plan, io, deps })
+  } finally {
+    await running.close()
   }
 }
 
-/** Takes the first number after the base's that no other merge has, or the one taken before. Numbers are never used again. */
-async function claimVersion(
-  store: ObjectStore,
-  { mergeId, base }: MergePlan,
-  now: () => number,
-): Promise<{ version: number; claimedAt: string }> {
-  for (let version = (base?.version ?? 0) + 1; ; version++) {
-    const key = datasetKeys.claim(version)
-    const claim: Claim = { mergeId, claimedAt: new Date(now()).toISOString() }
-    try {
-      await putJson(store, key, claim, { onlyIf: 'absent' })
-      return { version, claimedAt: claim.claimedAt }
-    } catch (error) {
-      if (!(error instanceof PreconditionFailed)) throw error
+interface Input {
+  file: MergeFile
+  data: DataFile
+}
+
+function inputsOf(dataset: ObjectStore, base: ReadVersion | undefined, run: ReadRun, openStore: OpenStore): Input[] {
+  const root = base && rootOf(base.manifest, dataset, openStore)
+  const isOwn = base?.manifest.hasProvenance ?? false
+  const old = (base?.manifest.files ?? []).map(({ key, split, bytes, sha256 }): Input => {
+    return { file: { side: 'old', name: key, split, isOwn }, data: { store: root ?? dataset, key, bytes, sha256 } }
+  })
+  const fresh = run.manifest.sampleObjects.map(({ key, bytes, sha256 }): Input => {
+    return {
+      file: { side: 'new', name: key, split: trainSplit, isOwn },
+      data: { store: run.store, key, bytes, sha256 },
     }
-    const holder = await readJson<Claim>(store, key)
-    if (holder.mergeId === mergeId) return { version, claimedAt: holder.claimedAt }
+  })
+  return [...old, ...fresh]
+}
+
+function contextOf(
+  { options }: MergePlan,
+  base: ReadVersion | undefined,
+  run: ReadRun,
+  inputs: readonly Input[],
+  folder: string,
+  sizes: MergeSizes,
+): MergeContext {
+  const { manifest } = base ?? {}
+  const shape = manifest ? manifest.shape : defaultShape
+  if (!shape) {
+    const names = manifest?.columns.map(({ name }) => name).join(', ')
+    throw new NotADataset(
+      options.uri,
+      `has no column that could hold a question and its answer (there are: ${names}); name them with \`mapping\``,
+    )
   }
+  const columns = manifest?.columns ?? []
+  const hasOwnColumns = columns.some(({ name }) => name === 'promptId' || name === 'provenance')
+  const splits = [
+    trainSplit,
+    ...inputs.map(({ file }) => file.split),
+    ...(options.holdout ? [options.holdout.split] : []),
+  ]
+  const { format, compression } = options
+  return {
+    folder,
+    sizes,
+    options,
+    files: inputs.map(({ file }) => file),
+    baseVersion: manifest?.version ?? 0,
+    run: run.manifest.run,
+    shape,
+    columns,
+    hasProvenance: manifest?.hasProvenance || (options.provenance === 'columns' && !hasOwnColumns),
+    splits: [...new Set(splits)],
+    output: {
+      format: format === 'same' ? (manifest?.format ?? 'jsonl') : format,
+      compression: compression === 'same' ? (manifest?.compression ?? 'gzip') : compression,
+    },
+  }
+}
+
+/** What was read is what the records said there was. */
+function checkInput({ accounts }: ShuffledRows, base: ReadVersion | undefined, run: ReadRun): void {
+  const { total } = accounts
+  const oldRows = base?.manifest.rows ?? 0
+  if (total.old !== oldRows) throw new CountsDisagree(`version ${base?.manifest.version} (${oldRows} rows)`, total)
+  if (total.new !== run.manifest.samples) {
+    throw new CountsDisagree(`run ${run.manifest.run} (${run.manifest.samples} samples)`, total)
+  }
+}
+
+interface Writing {
+  context: MergeContext
+  base: ReadVersion | undefined
+  run: ReadRun
+  plan: MergePlan
+  io: { tasks: Parameters<typeof writeFiles>[2]['tasks']; threads: number; signal?: AbortSignal }
+  deps: MergeVersionDeps
+}
+
+async function writeVersion(
+  dataset: ObjectStore,
+  shuffled: ShuffledRows,
+  { context, base, run, plan, io, deps }: Writing,
+): Promise<ReadVersion> {
+  const { version, claimedAt } = await claimVersion(dataset, context.baseVersion, plan.mergeId, deps.now)
+  const rows = shuffled.ranges.reduce((sum, { places }) => sum + places, 0)
+  let written = 0
+  const onRows = (more: number) => {
+    written += more
+    deps.onProgress({ phase: 'writing', done: written, total: rows })
+  }
+  const { files, tokens } = await writeFiles(context, shuffled, { ...io, store: dataset, version, onRows }).catch(
+    async (error: unknown) => {
+      // Another release, or another compression library, wrote other bytes here: they are left as they are.
+      if (error instanceof WriteOnceConflict) await abandonVersion(dataset, version, error.message)
+      throw error
+    },
+  )
+  const counts = closeAccounts(shuffled, files)
+  const { uri: _, backup: __, ...options } = plan.options
+  const seen = columnsOf(shuffled.sketch)
+  const manifest: DatasetManifest = {
+    layout: datasetLayout,
+    version,
+    ...(base && { parent: { version: base.manifest.version, manifestHash: base.manifestHash } }),
+    mergeId: plan.mergeId,
+    createdAt: claimedAt,
+    ...context.output,
+    rows: counts.merged,
+    bytes: files.reduce((sum, file) => sum + file.bytes, 0),
+    tokens,
+    files,
+    extras: [],
+    shape: context.shape,
+    columns: base ? unifyColumns(base.manifest.columns, seen) : seen,
+    hasProvenance: context.hasProvenance,
+    sources: Object.fromEntries(Object.entries(counts.sources).map(([name, { merged }]) => [name, merged])),
+    counts,
+    options,
+    runs: [...(base?.manifest.runs ?? []), mergedRunOf(run, version)],
+  }
+  return await putManifest(dataset, manifest)
+}
+
+function closeAccounts({ accounts }: ShuffledRows, files: DatasetManifest['files']): MergeCounts {
+  const counts = accounts.close()
+  const wrong = unbalanced(counts)
+  if (wrong) throw new CountsDisagree(wrong.what, wrong.counts)
+  if (files.reduce((sum, file) => sum + file.rows, 0) !== counts.merged) throw new CountsDisagree('the files', counts)
+  return counts
 }

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { join } from 'node:path'
 import type { RunManifest } from '../../domain/commit.ts'
 import { type MergedRun, versionName } from '../../domain/dataset.ts'
 import type { MergeRequest } from '../../domain/dataset-merge.ts'
@@ -7,8 +8,9 @@ import type { DatasetOptions } from '../../domain/spec.ts'
 import { ObjectNotFound } from '../../store/errors.ts'
 import { readBytes } from '../../store/read-object.ts'
 import type { ObjectStore, OpenStore } from '../../store/store.ts'
-import { adoptInPlace, type ReadPointer, type ReadVersion, readPointer, readVersion } from './datasets.ts'
+import { adopt } from './adopt/adopt.ts'
 import { RunNotMergeable } from './errors.ts'
+import { readCurrent } from './versions/read-version.ts'
 
 /** What one attempt at a merge goes by: few strings, so that it can be handed from activity to activity. */
 export interface MergePlan {
@@ -29,8 +31,10 @@ const mergeCode = 1
 export interface PlanDeps {
   openStore: OpenStore
   defaultStore: string
+  scratch: string
   now: () => number
-  onFile: (key: string) => void
+  signal?: AbortSignal
+  onProgress: (progress: { file: string; bytes: number }) => void
 }
 
 /** Looks at the dataset and the run, adopts the files of a dataset without versions, and says what is to be merged. */
@@ -38,11 +42,11 @@ export async function planMerge(request: MergeRequest, deps: PlanDeps): Promise<
   const { dataset: options } = request
   const store = deps.openStore(options.uri)
   const run = await readRun(request, deps)
-  const current = await readCurrent(store, deps)
+  const current = (await readCurrent(store)) ?? (await adoptCurrent(store, request, deps))
   const base = current && {
     version: current.manifest.version,
     manifestHash: current.manifestHash,
-    pointerEtag: current.etag,
+    pointerEtag: current.read.etag,
   }
   const merged = current?.manifest.runs.find(({ manifestHash }) => manifestHash === run.manifestHash)
   return {
@@ -54,17 +58,14 @@ export async function planMerge(request: MergeRequest, deps: PlanDeps): Promise<
   }
 }
 
-async function readCurrent(store: ObjectStore, deps: PlanDeps): Promise<(ReadVersion & { etag: string }) | undefined> {
-  let read = await readPointer(store)
-  if (!read && (await adoptInPlace(store, deps.now, deps.onFile))) read = await readPointer(store)
-  return read && { ...(await versionAt(store, read)), etag: read.etag }
+async function adoptCurrent(store: ObjectStore, { dataset: { mapping } }: MergeRequest, deps: PlanDeps) {
+  const { scratch, now, signal, onProgress } = deps
+  const spool = join(scratch, `adopt-${createHash('sha256').update(store.uri).digest('hex').slice(0, 16)}`)
+  const adopted = await adopt(store, { from: store, ...(mapping && { mapping }), spool, now, signal, onProgress })
+  return adopted && (await readCurrent(store))
 }
 
-export async function versionAt(store: ObjectStore, { pointer }: ReadPointer): Promise<ReadVersion> {
-  return await readVersion(store, pointer.version, pointer.manifestHash)
-}
-
-interface ReadRun {
+export interface ReadRun {
   store: ObjectStore
   key: string
   manifest: RunManifest
@@ -104,7 +105,7 @@ function placeOfRun(run: string, storeUri: string, openStore: OpenStore): { stor
 }
 
 function mergeIdOf(options: DatasetOptions, baseHash: string | undefined, runHash: string): string {
-  const { uri: _, backup: __, ...shaping } = options
+  const { uri: _, backup: __, keep: ___, ...shaping } = options
   const text = JSON.stringify({ mergeCode, base: baseHash ?? null, run: runHash, ...shaping })
   return createHash('sha256').update(text).digest('hex').slice(0, 32)
 }

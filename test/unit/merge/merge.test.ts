@@ -63,7 +63,7 @@ describe('merging a run into a dataset', () => {
     ])
     const { counts, runs } = scene.manifest()
     expect(counts).toEqual({
-      ...{ old: 30, new: 20, duplicates: 10, dropped: 0, merged: 40, reasons: {} },
+      ...{ old: 30, new: 20, duplicates: 10, dropped: 0, merged: 40, reasons: {}, gaveWay: { old: 0, new: 10 } },
       sources: {
         base: { old: 30, new: 0, duplicates: 0, dropped: 0, merged: 30 },
         fresh: { old: 0, new: 20, duplicates: 10, dropped: 0, merged: 10 },

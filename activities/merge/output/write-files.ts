@@ -1,0 +1,97 @@
+import { type DatasetFile, datasetKeys } from '../../../domain/dataset.ts'
+import { mapInOrder } from '../../../shuffle/map-in-order.ts'
+import { hashObject } from '../../../store/hash-object.ts'
+import { publish } from '../../../store/publish.ts'
+import type { ObjectStore } from '../../../store/store.ts'
+import { DatasetDamaged } from '../errors.ts'
+import type { EncodedBlock, MergeContext, MergeTasks } from '../shuffle/merge-task-types.ts'
+import type { ShuffledRows } from '../shuffle/shuffle-rows.ts'
+import { type Block, cutBlocks } from './cut-blocks.ts'
+import { fileAssembly, type StartAssembly } from './file-assembly.ts'
+
+export interface WriteIo {
+  readonly tasks: MergeTasks
+  readonly threads: number
+  readonly store: ObjectStore
+  readonly version: number
+  readonly signal?: AbortSignal
+  onRows(rows: number): void
+}
+
+/** Files of a version, and what is in them, counted as they were written. */
+export interface WrittenFiles {
+  readonly files: DatasetFile[]
+  /** Conversations whose tokens were counted, and how many tokens those are. */
+  readonly tokens: { rows: number; tokens: number }
+}
+
+/** Writes rows into the files of a version. Each is written once and read back before it counts. */
+export async function writeFiles(context: MergeContext, shuffled: ShuffledRows, io: WriteIo): Promise<WrittenFiles> {
+  const { folder, options } = context
+  const spills = shuffled.spills.map(({ name, sources }) => ({ name, sources }))
+  const blocks = mapInOrder(cutBlocks(folder, shuffled.ranges, options.fileBytes), io.threads + 1, async (block) => ({
+    ...block,
+    encoded: await io.tasks.encode({ spills, stretches: block.stretches }),
+  }))
+  const files: DatasetFile[] = []
+  const tokens = { rows: 0, tokens: 0 }
+  const begin = fileAssembly(context)
+  const take = (encoded: EncodedBlock) => {
+    for (const [source, rows] of Object.entries(encoded.sources)) shuffled.accounts.addMerged(Number(source), rows)
+    tokens.rows += encoded.rowsWithTokens
+    tokens.tokens += encoded.tokens
+    io.onRows(encoded.rows)
+  }
+  // The next file is written while this one is read back.
+  let verifying: Promise<void> = Promise.resolve()
+  try {
+    for (let first = await blocks.next(); !first.done; first = await blocks.next()) {
+      io.signal?.throwIfAborted()
+      const file = await writeFile(first.value, blocks, { begin, take }, context, io)
+      files.push(file)
+      await verifying
+      verifying = readBack(file, io)
+      verifying.catch(() => {})
+    }
+    await verifying
+  } finally {
+    await blocks.return(undefined)
+    await verifying.catch(() => {})
+  }
+  return { files, tokens }
+}
+
+type Encoded = Block & { encoded: EncodedBlock }
+
+async function writeFile(
+  first: Encoded,
+  rest: AsyncGenerator<Encoded>,
+  { begin, take }: { begin: StartAssembly; take: (encoded: EncodedBlock) => void },
+  { splits, output }: MergeContext,
+  { store, version, signal }: WriteIo,
+): Promise<DatasetFile> {
+  const assembly = begin()
+  let rows = 0
+  async function* body(): AsyncGenerator<Uint8Array> {
+    yield assembly.begin()
+    for (let block = first; ; ) {
+      take(block.encoded)
+      rows += block.encoded.rows
+      yield assembly.add(block.encoded.bytes)
+      if (block.isLastOfPart) break
+      const next = await rest.next()
+      if (next.done) throw new Error('The rows end in the middle of a file.')
+      block = next.value
+    }
+    yield assembly.end()
+  }
+  const split = splits[first.split] ?? ''
+  const key = datasetKeys.file(version, { split, ...output, part: first.part, parts: first.parts })
+  const { info, sha256 } = await publish(store, key, body(), { signal })
+  return { key, split, rows, bytes: info.bytes, sha256 }
+}
+
+async function readBack({ key, sha256 }: DatasetFile, { store, signal }: WriteIo): Promise<void> {
+  if ((await hashObject(store, key, { signal })) === sha256) return
+  throw new DatasetDamaged(`${store.uri}/${key}`, 'does not hold what was written to it')
+}

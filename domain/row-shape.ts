@@ -1,0 +1,48 @@
+import type { Role } from './prompt.ts'
+
+/** How the rows of a dataset hold a conversation, so that new rows can be written the same way. */
+export interface RowShape {
+  /** Column with the list of turns. */
+  turns?: TurnShape
+  /** Column with the prompt, for rows of one question and one answer. */
+  prompt?: string
+  /** Column with the answer: of the only turn, or the last one where the list of turns ends with the question. */
+  answer?: string
+  /** Column with the system prompt, where it is no turn. */
+  system?: string
+  /** Column with the tool definitions. */
+  tools?: { column: string; isText: boolean }
+  /** Text columns with the row's source and its id. */
+  source?: string
+  id?: string
+}
+
+/** How a turn is written. */
+export interface TurnShape {
+  column: string
+  /** The list is the text of JSON. */
+  isText: boolean
+  /** Keys of role, text, and the model's thinking where turns have one. */
+  role: string
+  content: string
+  reasoning?: string
+  /** What each role is called. */
+  names: Record<Role, string>
+  /** All keys of a turn in their order: those that we know nothing for are null. */
+  keys: string[]
+}
+
+/** Of datasets that begin with their first run. */
+export const defaultShape: RowShape = {
+  turns: {
+    column: 'messages',
+    isText: false,
+    role: 'role',
+    content: 'content',
+    reasoning: 'reasoning_content',
+    names: { system: 'system', user: 'user', assistant: 'assistant', tool: 'tool' },
+    keys: ['role', 'content', 'reasoning_content'],
+  },
+  tools: { column: 'tools', isText: true },
+  source: 'source',
+}
