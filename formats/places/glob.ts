@@ -15,5 +15,6 @@ export function globBase(path: string): string {
 
 /** `*` and `?` within a segment, `**` across segments, `[a-c]`, `{a,b}`; what begins with a dot only when asked for. */
 export function matcherOf(pattern: string): (name: string) => boolean {
-  return picomatch(pattern)
+  const matches = picomatch(pattern)
+  return (name) => matches(name)
 }
