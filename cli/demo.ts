@@ -12,8 +12,8 @@ import { describeOutcome, followRun } from './demo-screen.ts'
 import { SimulatedEngines } from './simulated-engines.ts'
 
 const engineCount = 8
-/** Twenty times faster than the GPUs that are simulated. */
-const timeScale = 0.05
+/** So much faster than the GPUs that are simulated. */
+const speedUp = 40
 
 export function demoCommand() {
   return new Command('demo')
@@ -62,9 +62,9 @@ class Demo {
 
     const server = await this.#startTemporal(environment)
     const engines = await this.#add(
-      SimulatedEngines.start(['--engines', String(engineCount), '--port', '0', '--time-scale', String(timeScale)]),
+      SimulatedEngines.start(['--engines', String(engineCount), '--port', '0', '--time-scale', String(1 / speedUp)]),
     )
-    say(`${engineCount} simulated engines are up, ${1 / timeScale} times faster than the GPUs that they stand for`)
+    say(`${engineCount} simulated engines are up, ${speedUp} times faster than the GPUs that they stand for`)
     const workers = await this.#add(this.#startWorkers(engines.urls, environment))
     const dataset = await this.#copyDataset()
 
@@ -155,6 +155,7 @@ function demoSpec(run: string, dataset: string) {
     sources,
     engines: engineCount,
     shardSize: 100,
+    sampling: { maxNewTokens: 4096 },
     dataset: { uri: `file://${dataset}` },
     timings: { heartbeatSeconds: 3, scheduleToStartSeconds: 5, probeSeconds: [0.5, 1, 2] },
   }

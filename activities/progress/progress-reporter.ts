@@ -3,6 +3,8 @@ import { type EngineLive, liveShards } from '../../domain/live.ts'
 import type { Plan } from '../../domain/plan.ts'
 import { type Progress, type ProgressCounts, progressOf, type RunStatus } from '../../domain/progress.ts'
 import { runKeys } from '../../domain/run-keys.ts'
+import { PreconditionFailed } from '../../store/errors.ts'
+import { putJson } from '../../store/put-json.ts'
 import { readJson } from '../../store/read-object.ts'
 import type { ObjectStore } from '../../store/store.ts'
 import { Commits } from '../run/commits.ts'
@@ -13,6 +15,8 @@ export class ProgressReporter {
   readonly #commits: Commits
   #plan: { prompts: number; madeAt: number } | undefined
   #startedAt: number | undefined
+  /** Of what this reporter wrote last. */
+  #etag: string | undefined
 
   constructor(
     private readonly store: ObjectStore,
@@ -22,13 +26,21 @@ export class ProgressReporter {
     this.#commits = new Commits(store, run)
   }
 
-  /** Reads the store, writes `progress.json` and returns it. */
-  async report(status: RunStatus): Promise<Progress> {
+  /**
+   * Reads the store, writes `progress.json` and returns it. Undefined when another reporter has written it since this one
+   * did: it has taken over, and the last word is its.
+   */
+  async report(status: RunStatus): Promise<Progress | undefined> {
     const progress = await this.read(status)
-    await this.store.put(runKeys(this.run).progress, `${JSON.stringify(progress)}\n`, {
-      contentType: 'application/json',
-    })
-    return progress
+    const { progress: key } = runKeys(this.run)
+    const onlyIf = this.#etag === undefined ? {} : { onlyIf: { etag: this.#etag } }
+    try {
+      this.#etag = (await putJson(this.store, key, progress, onlyIf)).etag
+      return progress
+    } catch (error) {
+      if (error instanceof PreconditionFailed) return undefined
+      throw error
+    }
   }
 
   async read(status: RunStatus): Promise<Progress> {

@@ -56,13 +56,13 @@ export function createRunActivities({ openStore, defaultStore, progressEveryMs, 
       return lost
     },
 
-    /** Keeps `progress.json` up to date until it is cancelled. */
+    /** Keeps `progress.json` up to date until it is cancelled, or another reporter has taken over. */
     async keepProgress({ ref: { run, store }, status }: { ref: RunRef; status: RunStatus }): Promise<void> {
       const reporter = new ProgressReporter(openStore(store), run, Date.now)
       const { cancelled, sleep } = Context.current()
       for (;;) {
         heartbeat()
-        await reportOrLog(reporter, status)
+        if ((await reportOrLog(reporter, status)) === 'superseded') return
         await Promise.race([sleep(progressEveryMs), cancelled])
       }
     },
@@ -73,11 +73,15 @@ export function createRunActivities({ openStore, defaultStore, progressEveryMs, 
   }
 
   /** A store that is out of reach only makes the report late. */
-  async function reportOrLog(reporter: ProgressReporter, status: RunStatus): Promise<void> {
+  async function reportOrLog(
+    reporter: ProgressReporter,
+    status: RunStatus,
+  ): Promise<'written' | 'superseded' | 'late'> {
     try {
-      await reporter.report(status)
+      return (await reporter.report(status)) ? 'written' : 'superseded'
     } catch (error) {
       log('progress.json not written', { error: String(error) })
+      return 'late'
     }
   }
 }

@@ -27,8 +27,8 @@ export interface ClusterOptions {
 
 /** Short times, so that what is lost is found within seconds. */
 export const quickTimings = {
-  heartbeatSeconds: 2,
-  scheduleToStartSeconds: 3,
+  heartbeatSeconds: 4,
+  scheduleToStartSeconds: 4,
   probeSeconds: [0.3, 0.6, 1],
   retrySeconds: [0.1, 0.5],
   reconcileSeconds: 5,
