@@ -23,7 +23,7 @@ import {
   writeFileDurably,
 } from './file-write.ts'
 import { checkKey, checkPrefix } from './keys.ts'
-import { checkRange, singleUse } from './object-body.ts'
+import { checkRange, singleUse, WatchedSource } from './object-body.ts'
 import type {
   CallOptions,
   CollectOptions,
@@ -57,14 +57,19 @@ export class FileStore implements DurableStore {
   }
 
   async putStream(key: string, body: AsyncIterable<Uint8Array>, options: PutOptions = {}): Promise<ObjectInfo> {
-    return await this.#write(key, options, (target) =>
-      writeFileDurably(target, async (file) => {
-        for await (const chunk of body) {
-          options.signal?.throwIfAborted()
-          await writeAll(file, chunk)
-        }
-      }),
-    )
+    const source = new WatchedSource(body)
+    try {
+      return await this.#write(key, options, (target) =>
+        writeFileDurably(target, async (file) => {
+          for await (const chunk of source.chunks()) {
+            options.signal?.throwIfAborted()
+            await writeAll(file, chunk)
+          }
+        }),
+      )
+    } catch (error) {
+      throw source.failure ? source.failure.reason : error
+    }
   }
 
   async get(key: string, { range, ifMatch, signal }: GetOptions = {}): Promise<ObjectRead> {
@@ -174,8 +179,13 @@ export class FileStore implements DurableStore {
 
   async #copyFile(source: FileStore, fromKey: string, toKey: string, options: PutOptions): Promise<ObjectInfo> {
     checkKey(source.uri, fromKey)
-    if (!(await source.head(fromKey, options))) throw new ObjectNotFound(source.uri, fromKey)
-    return await this.#write(toKey, options, (target) => copyFileDurably(source.#path(fromKey), target))
+    const notFound = () => new ObjectNotFound(source.uri, fromKey)
+    if (!(await source.head(fromKey, options))) throw notFound()
+    return await this.#write(toKey, options, (target) =>
+      copyFileDurably(source.#path(fromKey), target).catch((error) => {
+        throw hasCode(error, 'ENOENT') ? notFound() : error
+      }),
+    )
   }
 
   async #open(key: string): Promise<FileHandle> {

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
-import { chmod, copyFile, type FileHandle, link, mkdir, open, rename, rmdir, stat, unlink } from 'node:fs/promises'
+import { copyFile, type FileHandle, link, mkdir, open, rename, rmdir, stat, unlink } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { type HeldLock, lockFile } from './file-lock.ts'
 import { ownNamePrefix } from './keys.ts'
@@ -33,31 +33,33 @@ export interface FileTarget {
  */
 export async function writeFileDurably(
   target: FileTarget,
-  fill: (temporary: FileHandle) => Promise<void>,
+  fill: (temporary: FileHandle, temporaryPath: string) => Promise<void>,
 ): Promise<FileVersion> {
-  return await inTemporary(target, async (temporaryPath) => {
-    const temporary = await open(temporaryPath, 'wx')
-    try {
-      await fill(temporary)
-      return await sealed(temporary)
-    } finally {
-      await temporary.close()
-    }
-  })
+  const folder = dirname(target.path)
+  const temporaryPath = join(folder, `${temporaryPrefix}${ownProcessMark()}.${randomBytes(6).toString('hex')}`)
+  // From here on the folder stays: it is not empty any more.
+  const temporary = await inFolder(target.root, folder, () => open(temporaryPath, 'wx'))
+  try {
+    const version = await fill(temporary, temporaryPath)
+      .then(() => sealed(temporary))
+      .finally(() => temporary.close())
+    target.signal?.throwIfAborted()
+    await putInPlace(temporaryPath, target)
+    await syncFolder(folder)
+    return version
+  } catch (error) {
+    await unlink(temporaryPath).catch(() => {})
+    throw error
+  }
 }
 
 /** Like `writeFileDurably`, from another file; a file system that can share blocks between files does so. */
 export async function copyFileDurably(source: string, target: FileTarget): Promise<FileVersion> {
-  return await inTemporary(target, async (temporaryPath) => {
-    await copyFile(source, temporaryPath, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE)
-    // A source that is protected against writing would give a copy that cannot be sealed.
-    await chmod(temporaryPath, 0o644)
-    const temporary = await open(temporaryPath, 'r+')
-    try {
-      return await sealed(temporary)
-    } finally {
-      await temporary.close()
-    }
+  return await writeFileDurably(target, async (temporary, temporaryPath) => {
+    const { mode } = await temporary.stat()
+    await copyFile(source, temporaryPath, constants.COPYFILE_FICLONE)
+    // Copying takes the mode along; a source that is protected against writing is no reason to protect its copy.
+    await temporary.chmod(mode)
   })
 }
 
@@ -101,27 +103,6 @@ export function versionOf(stats: { ino: bigint; size: bigint; mtimeNs: bigint })
 
 export function hasCode(error: unknown, ...codes: string[]): boolean {
   return codes.includes((error as NodeJS.ErrnoException | undefined)?.code ?? '')
-}
-
-async function inTemporary(
-  target: FileTarget,
-  make: (temporaryPath: string) => Promise<FileVersion>,
-): Promise<FileVersion> {
-  const folder = dirname(target.path)
-  const temporaryPath = join(folder, `${temporaryPrefix}${ownProcessMark()}.${randomBytes(6).toString('hex')}`)
-  const version = await inFolder(target.root, folder, async () => {
-    try {
-      const made = await make(temporaryPath)
-      target.signal?.throwIfAborted()
-      await putInPlace(temporaryPath, target)
-      return made
-    } catch (error) {
-      await unlink(temporaryPath).catch(() => {})
-      throw error
-    }
-  })
-  await syncFolder(folder)
-  return version
 }
 
 async function putInPlace(temporaryPath: string, { path, onlyIf, signal }: FileTarget): Promise<void> {
@@ -208,12 +189,12 @@ async function stampUniquely(temporary: FileHandle): Promise<void> {
 /** Folders whose entries in their parents are known to be on disk; forgotten as a whole when it grows large. */
 const durableFolders = new Set<string>()
 
-/** Makes the folder and runs `work`, again if somebody removed the folder, empty for a moment, in between. */
-async function inFolder<T>(root: string, folder: string, work: () => Promise<T>): Promise<T> {
+/** Makes the folder and then a file in it, again if somebody removed the folder, empty for a moment, in between. */
+async function inFolder<T>(root: string, folder: string, makeFile: () => Promise<T>): Promise<T> {
   for (let tries = 0; ; tries++) {
     try {
       if (!durableFolders.has(folder)) await makeFolderDurably(root, folder)
-      return await work()
+      return await makeFile()
     } catch (error) {
       durableFolders.delete(folder)
       if (!hasCode(error, 'ENOENT') || tries === 20) throw error

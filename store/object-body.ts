@@ -46,3 +46,33 @@ export function singleUse(
     },
   }
 }
+
+/**
+ * Passes a stream on and remembers what its source threw. A source that reads files fails with the same codes as a store
+ * that writes them, and must not be taken for it.
+ */
+export class WatchedSource {
+  failure: { readonly reason: unknown } | undefined
+
+  constructor(private readonly body: AsyncIterable<Uint8Array>) {}
+
+  async *chunks(): AsyncGenerator<Uint8Array> {
+    const source = this.body[Symbol.asyncIterator]()
+    let isOver = false
+    try {
+      for (;;) {
+        const next = await source.next().catch((reason) => {
+          isOver = true
+          this.failure = { reason }
+          throw reason
+        })
+        isOver = next.done === true
+        if (next.done) return
+        yield next.value
+      }
+    } finally {
+      // Broken off by the writer: the source may clean up.
+      if (!isOver) await source.return?.()
+    }
+  }
+}

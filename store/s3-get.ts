@@ -105,6 +105,7 @@ class ResumingReader {
       } catch (error) {
         this.#signal?.throwIfAborted()
         const problem = error instanceof Error ? error : new Error(String(error))
+        if (this.#at === this.#end && isOfConnection(problem)) return
         // All bytes are there, or too many: what fails now is the checksum.
         if (this.#at >= this.#end) throw new ObjectCorrupt(s3.uri, this.#key, problem.message, problem)
         await outage.wait(problem)
@@ -131,6 +132,18 @@ class ResumingReader {
   }
 }
 
+class Stalled extends Error {
+  constructor(idleMs: number) {
+    super(`no byte came for ${idleMs} ms`)
+  }
+}
+
+function isOfConnection(error: Error): boolean {
+  return (
+    error instanceof Stalled || error.name === 'TimeoutError' || typeof (error as { code?: unknown }).code === 'string'
+  )
+}
+
 /** The chunks of a stream; one that takes longer than `idleMs` ends the stream with an error. */
 async function* withoutStalls(
   body: Readable,
@@ -141,7 +154,7 @@ async function* withoutStalls(
   // Only waiting for the server counts: a slow reader may take its time.
   let isWaiting = true
   const timer = setTimeout(() => {
-    if (isWaiting) body.destroy(new Error(`no byte came for ${idleMs} ms`))
+    if (isWaiting) body.destroy(new Stalled(idleMs))
   }, idleMs)
   signal?.addEventListener('abort', onAbort, { once: true })
   try {

@@ -20,7 +20,11 @@ const abortLimitMs = 5_000
 /** S3's limit on the parts of an object. */
 const mostParts = 10_000
 
-/** Uploads an object in parts. Every part is a buffer, so that each can be sent again by itself. */
+/**
+ * Uploads an object in parts. Every part is a buffer, so that each can be sent again by itself. The SDK's own
+ * `lib-storage` is not used: it gives up on a part with the SDK's few retries and takes a lost reply to the completion for a
+ * failure.
+ */
 export async function uploadParts(
   s3: S3Connection,
   key: string,

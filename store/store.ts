@@ -74,7 +74,10 @@ export interface ObjectStore {
    */
   put(key: string, body: Uint8Array | string, options?: PutOptions): Promise<ObjectInfo>
 
-  /** Like `put`, for a body of unknown length; memory is bounded by the part size. */
+  /**
+   * Like `put`, for a body of unknown length; memory is bounded by the part size. What the body's source throws is thrown
+   * on as it is. A source that can wait for long has to heed the signal itself.
+   */
   putStream(key: string, body: AsyncIterable<Uint8Array>, options?: PutOptions): Promise<ObjectInfo>
 
   /**

@@ -60,7 +60,8 @@ export function streamCases(check: Case, backend: () => Backend): void {
     check(`stores nothing of a ${size} stream whose source fails`, async () => {
       const store = backend().fresh()
       await store.put('kept', 'old content')
-      const failure = new Error('the source broke')
+      // As of a source that reads files: the store must not take it for a failure of its own.
+      const failure = Object.assign(new Error('the source broke'), { code: 'ENOENT', syscall: 'open' })
       const failing = async function* () {
         yield* chunked(pattern(good), 500_000)
         throw failure
