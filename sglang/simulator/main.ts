@@ -1,7 +1,8 @@
 import { parseArgs } from 'node:util'
+import { readFaultFlag } from './faults/fault-spec.ts'
 import type { SimulatedEngineOptions } from './options.ts'
 import { type ServiceModelName, serviceModels } from './scheduling/service-model.ts'
-import { type SimulatedEngine, startSimulatedEngine } from './simulated-engine.ts'
+import { type FaultSpec, type SimulatedEngine, startSimulatedEngine } from './simulated-engine.ts'
 
 const usage = `Hosts simulated SGLang servers in one process.
 
@@ -30,6 +31,10 @@ const usage = `Hosts simulated SGLang servers in one process.
   --health-ms N           how long /health takes (1000)
   --load-ms N             the ports stay closed for so long (0)
   --warm-up-ms N          then /health says 503 for so long (0)
+  --fault SPEC            sets a fault, such as F7:probability=0.01 or F4:factor=3,afterMs=1000,forMs=5000;
+                          2/F1:afterMs=5000 sets it on engine 2 alone (counted from 0); may be repeated
+  --exit-on-crash         a fault that ends an engine's process ends this one, by SIGKILL
+  --drain                 SIGTERM waits for the requests under way, as SGLang does
 `
 
 /** Wrong use of the command line. */
@@ -56,7 +61,8 @@ async function main(args: string[]): Promise<void> {
   try {
     for (let at = 0; at < engines; at++) {
       const port = options.port ? options.port + at : 0
-      started.push(await startSimulatedEngine({ ...options, port }))
+      const faults = flags.faults.filter(({ engine }) => engine === undefined || engine === at).map(({ spec }) => spec)
+      started.push(await startSimulatedEngine({ ...options, port, faults, onDeath: flags.onDeath }))
     }
   } catch (error) {
     await closeAll()
@@ -64,7 +70,8 @@ async function main(args: string[]): Promise<void> {
   }
   process.stdout.write(`${JSON.stringify({ simulated: true, urls: started.map(({ url }) => url) })}\n`)
   const leave = () => {
-    closeAll().then(
+    const ends = flags.drains ? Promise.all(started.map((engine) => engine.drain())) : closeAll()
+    ends.then(
       () => process.exit(0),
       () => process.exit(1),
     )
@@ -73,7 +80,16 @@ async function main(args: string[]): Promise<void> {
   process.once('SIGINT', leave)
 }
 
-type Flags = { help: true } | { help: false; engines: number; options: SimulatedEngineOptions & { port: number } }
+interface RunFlags {
+  help: false
+  engines: number
+  options: SimulatedEngineOptions & { port: number }
+  faults: { engine: number | undefined; spec: FaultSpec }[]
+  onDeath: () => void
+  drains: boolean
+}
+
+type Flags = { help: true } | RunFlags
 
 function readFlags(args: string[]): Flags {
   const value = { type: 'string' } as const
@@ -105,6 +121,9 @@ function readFlags(args: string[]): Flags {
         'health-ms': value,
         'load-ms': value,
         'warm-up-ms': value,
+        fault: { ...value, multiple: true },
+        'exit-on-crash': flag,
+        drain: flag,
         help: { ...flag, short: 'h' },
       },
     }),
@@ -139,6 +158,18 @@ function readFlags(args: string[]): Flags {
     help: false,
     engines: numberFlag('engines', values.engines) ?? 1,
     options: { ...options, lengths, edge, port: numberFlag('port', values.port) ?? 0 },
+    faults: (values.fault ?? []).map(faultFlag),
+    onDeath: values['exit-on-crash'] ? () => process.kill(process.pid, 'SIGKILL') : () => {},
+    drains: values.drain ?? false,
+  }
+}
+
+function faultFlag(flag: string): { engine: number | undefined; spec: FaultSpec } {
+  const [, engine, rest = ''] = /^(?:(\d+)\/)?(.*)$/s.exec(flag) ?? []
+  try {
+    return { engine: engine === undefined ? undefined : Number(engine), spec: readFaultFlag(rest) }
+  } catch (error) {
+    throw new UsageError(`--fault ${flag}: ${messageOf(error)}`)
   }
 }
 

@@ -1,3 +1,4 @@
+import type { FaultSpec } from './faults/triggers.ts'
 import type { LengthDistribution } from './scheduling/lengths.ts'
 import { type ServiceModel, type ServiceModelName, serviceModels } from './scheduling/service-model.ts'
 import { StubTokenizer } from './text/stub-tokenizer.ts'
@@ -18,6 +19,8 @@ export interface EdgeTimes {
   disconnectPollMs: number
   /** From a stream's client leaving to its request being given up. */
   streamDisconnectMs: number
+  /** After SIGTERM it is looked so often whether all requests are done. */
+  drainPollMs: number
 }
 
 export interface SimulatedEngineOptions {
@@ -65,12 +68,16 @@ export interface SimulatedEngineOptions {
   /** `/health` says 503 for so long after the port opened (real ms). */
   warmUpMs?: number
   edge?: Partial<EdgeTimes>
+  /** Faults that are set from the start. */
+  faults?: FaultSpec[]
+  /** Called when a fault ends the engine's process. */
+  onDeath?: () => void
 }
 
 /** All options with their defaults. */
 export type ResolvedOptions = Omit<
   Required<SimulatedEngineOptions>,
-  'serviceModel' | 'lengths' | 'edge' | 'apiKey' | 'adminApiKey'
+  'serviceModel' | 'lengths' | 'edge' | 'apiKey' | 'adminApiKey' | 'faults' | 'onDeath'
 > & {
   serviceModel: ServiceModel
   lengths: LengthDistribution
@@ -124,6 +131,7 @@ export function resolveOptions(options: SimulatedEngineOptions): ResolvedOptions
       idleMs: 5_000,
       disconnectPollMs: 4_000,
       streamDisconnectMs: 2_000,
+      drainPollMs: 5_000,
       ...options.edge,
     },
   }

@@ -48,7 +48,8 @@ function modelCard({ options }: Engine): Record<string, unknown> {
 }
 
 /** `/server_info`, with the keys to the server in clear, as SGLang has them. */
-export function serverInfo(engine: Engine): Reply {
+export async function serverInfo(engine: Engine): Promise<Reply> {
+  await engine.whenResponsive()
   const { options, scheduler, clock } = engine
   const flags = {
     model_path: options.modelPath,

@@ -3,17 +3,15 @@ import { json, type Reply } from '../http/reply.ts'
 
 const round = (value: number, digits: number) => Number(value.toFixed(digits))
 
-/** `/v1/loads`. */
-export function loads(engine: Engine): Reply {
+/** `/v1/loads`: asks the scheduler up to 0.5.19; later it reads a snapshot that grows old when the scheduler hangs. */
+export async function loads(engine: Engine): Promise<Reply> {
   const { options, scheduler, clock } = engine
+  if (options.compat !== '0.5.23') await engine.whenResponsive()
   const nowMs = clock.nowMs()
-  const used = scheduler.usedTokens(nowMs)
-  const pending = scheduler.waiting.reduce((sum, job) => sum + job.promptTokens + job.written, 0)
-  const running = scheduler.running.length + scheduler.prefilling.length
-  const waiting = scheduler.waiting.length
+  const { used, pending, running, waiting } = loadOf(engine)
   const load = {
     dp_rank: 0,
-    timestamp: Date.now() / 1000,
+    timestamp: (engine.hungSinceMs ?? Date.now()) / 1000,
     num_running_reqs: running,
     num_waiting_reqs: waiting,
     num_used_tokens: used,
@@ -51,17 +49,33 @@ export function loads(engine: Engine): Reply {
 }
 
 /** `/get_load`, the old form. */
-export function load(engine: Engine): Reply {
-  const { scheduler, clock } = engine
-  const pending = scheduler.waiting.reduce((sum, job) => sum + job.promptTokens + job.written, 0)
+export async function load(engine: Engine): Promise<Reply> {
+  await engine.whenResponsive()
+  const { used, pending, running, waiting } = loadOf(engine)
   return json([
     {
       dp_rank: null,
-      num_reqs: scheduler.running.length + scheduler.prefilling.length + scheduler.waiting.length,
-      num_waiting_reqs: scheduler.waiting.length,
-      num_tokens: scheduler.usedTokens(clock.nowMs()) + pending,
+      num_reqs: running + waiting,
+      num_waiting_reqs: waiting,
+      num_tokens: used + pending,
       num_pending_tokens: pending,
       ts_tic: performance.now() / 1000,
     },
   ])
+}
+
+function loadOf({ scheduler, clock, hang }: Engine): {
+  used: number
+  pending: number
+  running: number
+  waiting: number
+} {
+  // Spinning between two batches it has no batch to count.
+  if (hang === 'outside') return { used: 0, pending: 0, running: 0, waiting: 0 }
+  return {
+    used: scheduler.usedTokens(clock.nowMs()),
+    pending: scheduler.waiting.reduce((sum, job) => sum + job.promptTokens + job.written, 0),
+    running: scheduler.running.length + scheduler.prefilling.length,
+    waiting: scheduler.waiting.length,
+  }
 }

@@ -1,4 +1,4 @@
-import type { Engine } from '../engine/engine.ts'
+import type { Engine, GenerationRequest } from '../engine/engine.ts'
 import { GivenUp } from '../engine/errors.ts'
 import type { Generation } from '../engine/generation.ts'
 import type { Sampling } from '../engine/sampling.ts'
@@ -22,8 +22,8 @@ export function runWhole(engine: Engine, item: Item, call: Call): Promise<Genera
       if (failure) reject(failure)
       else resolve(generation)
     }
-    engine.generate({ ...item, onEnd })
-    call.onGone('whole', () => engine.abort(item.rid))
+    engine.generate({ ...item, ...replanning(call), onEnd })
+    if (!call.hooks.ignoresDisconnect) call.onGone('whole', () => engine.abort(item.rid))
   })
 }
 
@@ -52,8 +52,10 @@ export function runStream(
       feed(generation, generation.job.written - 1)
       resolve(generation)
     }
-    engine.generate({ ...item, onTokens: feed, onEnd })
-    call.onGone('stream', () => engine.abort(item.rid))
+    engine.generate({ ...item, ...replanning(call), onTokens: feed, onEnd })
+    // From 0.5.14 to 0.5.19 the request of a stream whose client left went on to its last token.
+    const isZombie = call.hooks.ignoresDisconnect || engine.options.compat === '0.5.14'
+    if (!isZombie) call.onGone('stream', () => engine.abort(item.rid))
   })
 }
 
@@ -62,4 +64,8 @@ export function givenUp(generation: Generation): GivenUp | undefined {
   const finish = generation.finishReason()
   if (finish?.type !== 'abort' || !finish.status_code) return undefined
   return new GivenUp(finish.message, finish.status_code)
+}
+
+function replanning({ hooks }: Call): Pick<GenerationRequest, 'replan'> {
+  return hooks.plan ? { replan: hooks.plan } : {}
 }

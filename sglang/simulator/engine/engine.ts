@@ -1,11 +1,13 @@
+import type { RequestHooks } from '../faults/hooks.ts'
 import type { ResolvedOptions } from '../options.ts'
 import { PrefixCache } from '../scheduling/prefix-cache.ts'
 import { Scheduler } from '../scheduling/scheduler.ts'
+import { slowed } from '../scheduling/service-model.ts'
 import { SimulatedClock } from '../scheduling/simulated-clock.ts'
 import { AnswerWriter } from '../text/answer.ts'
 import { Refused } from './errors.ts'
 import { Generation } from './generation.ts'
-import { planAnswer } from './planning.ts'
+import { effectiveLimit, planAnswer } from './planning.ts'
 import type { Sampling } from './sampling.ts'
 
 /** Counts since the engine started; a crash sets them back to nothing. */
@@ -23,6 +25,8 @@ export interface GenerationRequest {
   rid: string
   promptIds: readonly number[]
   sampling: Sampling
+  /** A fault's way to change what is written. */
+  replan?: RequestHooks['plan']
   /** Called as tokens are written; streams need it. */
   onTokens?: (generation: Generation, tokens: number) => void
   onEnd: (generation: Generation) => void
@@ -42,7 +46,16 @@ export class Engine {
     cachedTokens: 0,
   }
   readonly startedMs = Date.now()
-  isReady = true
+  /** `/health` says 503 while the engine warms up and while it drains. */
+  isHealthy = true
+  /**
+   * `scheduler`: nothing moves, and whatever asks the scheduler waits with it. `outside`: it spins between two batches, so that
+   * only what is new stands still.
+   */
+  hang: 'none' | 'scheduler' | 'outside' = 'none'
+  hungSinceMs: number | undefined
+  readonly #waiters: (() => void)[] = []
+  readonly #speed = { factor: 1, sleepMs: 0 }
   /** Requests that SGLang still has state of. */
   readonly #inFlight = new Map<string, Generation>()
   /** Ids of requests that were refused after their state had been made, and whose state stays for ever. */
@@ -60,6 +73,9 @@ export class Engine {
     this.clock = new SimulatedClock(this.scheduler, options.timeScale)
     this.clock.onTick = () => this.#feedStreams()
   }
+
+  /** Told of every request that is given up before its end. */
+  onAborted: () => void = () => {}
 
   /** Whether any request's state is left, which is what a shutdown waits for. */
   get isDrained(): boolean {
@@ -79,12 +95,19 @@ export class Engine {
 
   /** Up to 0.5.13 the id of a refused request stays taken. */
   leak(rid: string): void {
-    if (this.options.compat === '0.5.12') this.#leakedRids.add(rid)
+    if (this.options.compat === '0.5.12') this.holdForEver(rid)
   }
 
-  generate({ rid, promptIds, sampling, onTokens, onEnd }: GenerationRequest): Generation {
+  /** A request id whose state nothing will ever free. */
+  holdForEver(rid: string): void {
+    this.#leakedRids.add(rid)
+  }
+
+  generate({ rid, promptIds, sampling, replan, onTokens, onEnd }: GenerationRequest): Generation {
     this.refuseDuplicate(rid)
-    const plan = planAnswer(promptIds, sampling, this.options, this.writer)
+    const limit = effectiveLimit(promptIds.length, sampling.maxNewTokens, this.options)
+    const usual = planAnswer(promptIds, sampling, limit, this.options, this.writer)
+    const plan = replan ? replan(usual, { sampling, limit, writer: this.writer }) : usual
     const cached = this.cache.claim(promptIds)
     const generation = new Generation(rid, promptIds, cached, sampling, plan, this.writer, (ended) => {
       this.#count(ended)
@@ -100,7 +123,48 @@ export class Engine {
 
   /** Gives up every request whose id begins so: SGLang compares beginnings. */
   abort(ridPrefix: string): void {
-    for (const [rid, { job }] of this.#inFlight) if (rid.startsWith(ridPrefix)) this.clock.abort(job)
+    for (const [rid, { job }] of this.#inFlight) {
+      if (!rid.startsWith(ridPrefix)) continue
+      // Up to 0.5.12 the id of a request that is given up in the queue stays taken.
+      if (job.state === 'waiting') this.leak(rid)
+      this.clock.abort(job)
+      this.onAborted()
+    }
+  }
+
+  /** Makes everything take `factor` times as long, and each forward pass so much more. */
+  setSpeed(speed: { factor?: number; sleepMs?: number }): void {
+    Object.assign(this.#speed, speed)
+    this.clock.changeModel(slowed(this.options.serviceModel, this.#speed.factor, this.#speed.sleepMs))
+  }
+
+  /** Nothing moves any more; see `hang`. */
+  hangUp(where: 'scheduler' | 'outside'): void {
+    this.hang = where
+    this.hungSinceMs = Date.now()
+    this.pause()
+  }
+
+  recover(): void {
+    this.hang = 'none'
+    this.hungSinceMs = undefined
+    this.resume()
+    for (const resolve of this.#waiters.splice(0)) resolve()
+  }
+
+  /** Resolves when the scheduler answers, which it does not while it hangs. */
+  whenResponsive(): Promise<void> {
+    if (this.hang !== 'scheduler') return Promise.resolve()
+    return new Promise((resolve) => this.#waiters.push(resolve))
+  }
+
+  pause(): void {
+    this.clock.wake()
+    this.clock.pause()
+  }
+
+  resume(): void {
+    this.clock.resume()
   }
 
   tokensWritten(generation: Generation): number {

@@ -42,3 +42,8 @@ export class Invalid extends Error {
 export class Unparsable extends Error {
   override readonly name = 'Unparsable'
 }
+
+/** From 0.5.22 on: a request that the server's own schema does not know. */
+export class OutsideContract extends Error {
+  override readonly name = 'OutsideContract'
+}

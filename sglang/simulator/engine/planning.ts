@@ -31,6 +31,7 @@ export function refuseTooLong(promptTokens: number, maxNewTokens: unknown, conte
 export function planAnswer(
   promptIds: readonly number[],
   sampling: Sampling,
+  limit: number,
   options: ResolvedOptions,
   writer: AnswerWriter,
 ): Plan {
@@ -40,7 +41,6 @@ export function planAnswer(
   const drawn = lengthFrom(options.lengths, seed) - 1
   const naturalTokens = Math.max(drawn, writer.shortest({ name, thinking }), sampling.minNewTokens - 1)
   const answer: AnswerRequest = { name, seed, thinking, naturalTokens }
-  const limit = effectiveLimit(promptIds.length, sampling.maxNewTokens, options)
   if (sampling.jsonSchema !== undefined) return planJson(sampling.jsonSchema, answer, limit, writer)
   const { eosId } = options.tokenizer
   if (sampling.ignoreEos) answer.naturalTokens = limit
@@ -60,7 +60,7 @@ function planJson(schema: string, answer: AnswerRequest, limit: number, writer: 
 }
 
 /** The engine clips silently what a request may write. */
-function effectiveLimit(promptTokens: number, asked: number | undefined, options: ResolvedOptions): number {
+export function effectiveLimit(promptTokens: number, asked: number | undefined, options: ResolvedOptions): number {
   const maxRequestTokens = Math.min(options.contextLength - 1, options.kvTokens - 1)
   const room = Math.min(maxRequestTokens - promptTokens - 1, options.kvTokens - promptTokens - 2)
   return Math.max(0, Math.min(asked ?? Number.POSITIVE_INFINITY, room))

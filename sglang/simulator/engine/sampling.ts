@@ -1,4 +1,4 @@
-import { Refused, Unhandled } from './errors.ts'
+import { OutsideContract, Refused, Unhandled } from './errors.ts'
 
 /** SGLang's sampling parameters by their own names, as a client sent them. */
 export type SamplingParams = Record<string, unknown>
@@ -42,7 +42,7 @@ export interface SamplingContext {
 export function resolveSampling(params: SamplingParams, context: SamplingContext): Sampling {
   const unknown = unknownKeyOf(params)
   if (unknown !== undefined) {
-    if (context.refusesUnknownKeys) throw new Refused(`Unexpected sampling parameter: ${unknown}`)
+    if (context.refusesUnknownKeys) throw new OutsideContract(`Unexpected sampling parameter: ${unknown}`)
     throw new Unhandled(`SamplingParams got an unexpected keyword argument '${unknown}'`)
   }
   const number = (key: string, or: number) => numberOf(params, key, or)

@@ -1,27 +1,44 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import type { Engine } from '../engine/engine.ts'
+import type { FaultRegistry } from '../faults/registry.ts'
+import type { EdgeTimes } from '../options.ts'
+import { admin } from './admin.ts'
+import { unauthorized } from './auth.ts'
 import type { Call } from './call.ts'
-import { internalServerError, json, type Reply, type StreamReply, type WholeReply } from './reply.ts'
+import { internalServerError, json, type Reply, text } from './reply.ts'
 import { methodsAt } from './routes.ts'
+import { send } from './send.ts'
+
+export interface HttpServerOptions {
+  engine: () => Engine
+  faults: () => FaultRegistry
+  /** Something to wait for while the server's loop stands still. */
+  whenMoving: () => Promise<void> | undefined
+  edge: EdgeTimes
+}
 
 /** A server that behaves at the edge as uvicorn does under SGLang. */
 export class HttpServer {
   readonly #server: Server
+  readonly #sockets = new Set<Socket>()
+  readonly #served = new WeakMap<Socket, number>()
 
-  constructor(readonly engine: () => Engine) {
-    this.#server = createServer({ keepAliveTimeout: 0, requestTimeout: 0 }, (request, response) => {
+  constructor(readonly options: HttpServerOptions) {
+    this.#server = createServer({ requestTimeout: 0, keepAliveTimeout: options.edge.idleMs }, (request, response) => {
       this.#serve(request, response).catch(() => response.destroy())
     })
-    this.#server.keepAliveTimeout = engine().options.edge.idleMs
     // Newer Node waits a second longer than it is told.
     Object.assign(this.#server, { keepAliveTimeoutBuffer: 0 })
+    this.#server.on('connection', (socket: Socket) => {
+      this.#sockets.add(socket)
+      socket.once('close', () => this.#sockets.delete(socket))
+    })
     this.#server.on('clientError', (_error, socket) => {
-      if (socket.writable)
-        socket.end(
-          'HTTP/1.1 400 Bad Request\r\ncontent-type: text/plain; charset=utf-8\r\nconnection: close\r\n\r\nInvalid HTTP request received.',
-        )
-      else socket.destroy()
+      if (!socket.writable) return socket.destroy()
+      return socket.end(
+        'HTTP/1.1 400 Bad Request\r\ncontent-type: text/plain; charset=utf-8\r\nconnection: close\r\n\r\nInvalid HTTP request received.',
+      )
     })
   }
 
@@ -36,32 +53,62 @@ export class HttpServer {
     })
   }
 
-  close(): Promise<void> {
+  /** Takes no new connection; requests under way go on. */
+  stopListening(): void {
+    this.#server.close()
+  }
+
+  /** Resolves when the port is free and no connection is left. */
+  close(how: 'reset' | 'end'): Promise<void> {
     return new Promise((resolve) => {
       this.#server.close(() => resolve())
-      this.#server.closeAllConnections()
+      for (const socket of this.#sockets) {
+        if (how === 'reset') socket.resetAndDestroy()
+        else socket.destroy()
+      }
     })
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const body = await bodyOf(request)
+    const call = await this.#callOf(request, response)
+    if (call.hooks.delivery === 'resetAtOnce') {
+      request.socket.resetAndDestroy()
+      return
+    }
+    await this.options.whenMoving()
+    const reply = await this.#replyTo(call)
+    await this.options.whenMoving()
+    await send(response, reply, call.hooks)
+  }
+
+  async #callOf(request: IncomingMessage, response: ServerResponse): Promise<Call> {
+    const served = this.#served.get(request.socket) ?? 0
+    this.#served.set(request.socket, served + 1)
     const url = request.url ?? '/'
     const queryAt = url.indexOf('?')
     const call: Call = {
       method: request.method ?? 'GET',
       path: queryAt < 0 ? url : url.slice(0, queryAt),
-      query: new URLSearchParams(queryAt < 0 ? '' : url.slice(queryAt)),
+      query: queryAt < 0 ? '' : url.slice(queryAt + 1),
       headers: request.headers,
-      body,
+      isReused: served > 0,
+      body: await bodyOf(request),
       onGone: (kind, callback) => this.#whenGone(response, kind, callback),
+      hooks: {},
     }
-    const reply = await this.#replyTo(call)
-    if (reply.kind === 'whole') sendWhole(response, reply)
-    else await sendStream(response, reply)
+    call.hooks = this.options.faults().hooksFor(call)
+    return call
   }
 
   async #replyTo(call: Call): Promise<Reply> {
-    const methods = methodsAt(call.path)
+    if (call.path.startsWith('/_sim/')) return admin(this.options.faults(), call)
+    const { answer } = call.hooks
+    if (answer) return answer(call)
+    const engine = this.options.engine()
+    if (call.method === 'OPTIONS') return preflight(call)
+    const refusal = unauthorized(engine.options, call)
+    if (refusal) return refusal
+    const methods = methodsAt(call.path, engine.options.compat)
     if (!methods) return json({ detail: 'Not Found' }, 404)
     const handler = methods[call.method]
     if (!handler) {
@@ -69,7 +116,7 @@ export class HttpServer {
       return { ...reply, headers: { allow: Object.keys(methods).join(', '), ...reply.headers } }
     }
     try {
-      return await handler(this.engine(), call)
+      return await handler(engine, call)
     } catch {
       return internalServerError
     }
@@ -77,7 +124,7 @@ export class HttpServer {
 
   /** SGLang looks every few seconds, counted from the request, whether the client of a plain one left; a stream's is noticed. */
   #whenGone(response: ServerResponse, kind: Reply['kind'], callback: () => void): void {
-    const { disconnectPollMs, streamDisconnectMs } = this.engine().options.edge
+    const { disconnectPollMs, streamDisconnectMs } = this.options.edge
     const since = performance.now()
     response.once('close', () => {
       if (response.writableFinished) return
@@ -94,26 +141,19 @@ async function bodyOf(request: IncomingMessage): Promise<Buffer> {
   return chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)
 }
 
-function beginHead(response: ServerResponse): void {
-  response.sendDate = false
-  response.setHeader('date', new Date().toUTCString())
-  response.setHeader('server', 'uvicorn')
-  // uvicorn does not tell how long it keeps a connection.
-  response.removeHeader('connection')
-}
-
-function sendWhole(response: ServerResponse, { status, headers, body }: WholeReply): void {
-  beginHead(response)
-  response.setHeader('content-length', Buffer.byteLength(body))
-  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
-  response.writeHead(status)
-  response.end(body)
-}
-
-async function sendStream(response: ServerResponse, { run, sendsHeadAtOnce }: StreamReply): Promise<void> {
-  beginHead(response)
-  response.setHeader('content-type', 'text/event-stream; charset=utf-8')
-  if (sendsHeadAtOnce) response.flushHeaders()
-  await run((data) => response.write(`data: ${data}\n\n`))
-  response.end()
+/** What the web framework answers to a browser that asks first. */
+function preflight({ headers }: Call): Reply {
+  const { origin } = headers
+  if (typeof origin !== 'string') return json({ detail: 'Method Not Allowed' }, 405)
+  const reply = text('OK')
+  return {
+    ...reply,
+    headers: {
+      ...reply.headers,
+      'access-control-allow-methods': 'DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT, QUERY',
+      'access-control-max-age': '600',
+      'access-control-allow-credentials': 'true',
+      'access-control-allow-origin': origin,
+    },
+  }
 }

@@ -1,4 +1,4 @@
-import { GivenUp, Invalid, Refused, Unhandled, Unparsable } from '../engine/errors.ts'
+import { GivenUp, Invalid, OutsideContract, Refused, Unhandled, Unparsable } from '../engine/errors.ts'
 
 /** A whole answer, sent in one go. */
 export interface WholeReply {
@@ -65,6 +65,7 @@ export function openAiFailure(error: unknown): WholeReply {
 function anyFailure(error: unknown): WholeReply {
   if (error instanceof GivenUp) return json(openAiError(error.message, `${error.status}`, error.status), error.status)
   if (error instanceof Invalid) return json(openAiError(error.message, 'Bad Request', 400), 400)
+  if (error instanceof OutsideContract) return json({ error: error.message }, 400)
   if (error instanceof Unparsable) return json({ detail: 'There was an error parsing the body' }, 400)
   throw error
 }

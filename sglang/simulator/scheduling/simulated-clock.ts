@@ -53,6 +53,13 @@ export class SimulatedClock {
     this.#arm()
   }
 
+  /** Lets the step under way end before its time; for requests that were just given up. */
+  finishStep(): void {
+    if (this.#isPaused) return
+    const nextMs = this.scheduler.nextEventMs()
+    if (nextMs !== Number.POSITIVE_INFINITY) this.#deliver(this.scheduler.advanceTo(Math.max(nextMs, this.nowMs())))
+  }
+
   lose(): void {
     this.#deliver(this.scheduler.lose())
     this.#arm()

@@ -1,0 +1,138 @@
+import { isFields, parseBody } from '../http/body.ts'
+import type { Call } from '../http/call.ts'
+import type { SimTokenizer } from '../text/tokenizer.ts'
+import { type FaultId, faults } from './faults.ts'
+import type { FaultRow, RequestHooks } from './hooks.ts'
+import type { EngineHost } from './host.ts'
+import { type FaultSpec, type FaultTrigger, TriggerState } from './triggers.ts'
+
+/** Endpoints that generate: requests are counted there, and faults of requests happen there. */
+const generating = new Set(['/generate', '/v1/chat/completions', '/v1/completions'])
+/** Faults that any endpoint shows. */
+const everywhere = new Set<FaultId>(['F13', 'F26'])
+
+interface SetFault {
+  id: number
+  spec: FaultSpec
+  row: FaultRow
+  trigger: TriggerState
+  timers: NodeJS.Timeout[]
+  undo: (() => void) | undefined
+}
+
+/** A fault that is set, as the admin endpoint lists it. */
+export interface FaultStatus {
+  id: number
+  fault: FaultId
+  name: string
+  when: FaultTrigger
+  fired: number
+}
+
+/** The faults that are set on one engine. */
+export class FaultRegistry {
+  #faults: SetFault[] = []
+  #nextId = 1
+
+  constructor(
+    readonly host: EngineHost,
+    readonly seed: number,
+    readonly tokenizer: SimTokenizer,
+  ) {}
+
+  /** Sets a fault; gives the id to remove it by. */
+  set(spec: FaultSpec): number {
+    const id = this.#nextId++
+    const row: FaultRow = faults[spec.fault]
+    const fault: SetFault = {
+      id,
+      spec,
+      row,
+      trigger: new TriggerState(spec.when ?? {}, this.seed + id),
+      timers: [],
+      undo: undefined,
+    }
+    this.#faults.push(fault)
+    if (row.engine && !fault.trigger.waitsForRequest) this.#beginLater(fault)
+    return id
+  }
+
+  /** Undoes and forgets one fault, or all. Says whether there was any. */
+  remove(id?: number): boolean {
+    const removed = this.#faults.filter((fault) => id === undefined || fault.id === id)
+    this.#faults = this.#faults.filter((fault) => !removed.includes(fault))
+    for (const fault of removed) this.#end(fault)
+    return removed.length > 0
+  }
+
+  list(): FaultStatus[] {
+    return this.#faults.map(({ id, spec, row, trigger }) => ({
+      id,
+      fault: spec.fault,
+      name: row.name,
+      when: spec.when ?? {},
+      fired: trigger.fired,
+    }))
+  }
+
+  /** What goes wrong with a call, all faults that it sets off taken together. */
+  hooksFor(call: Call): RequestHooks {
+    if (this.#faults.length === 0) return noHooks
+    const isGenerating = generating.has(call.path)
+    const text = () => this.#promptText(call)
+    let hooks: RequestHooks = noHooks
+    for (const fault of this.#faults) {
+      const { spec, row, trigger } = fault
+      const isConcerned = isGenerating || (everywhere.has(spec.fault) && !call.path.startsWith('/health'))
+      if (!isConcerned || (row.engine && !trigger.waitsForRequest)) continue
+      if (spec.fault === 'F13' && !call.isReused) continue
+      if (!trigger.fires(text)) continue
+      const parameters = { ...row.parameters, ...spec.with }
+      if (row.request) hooks = { ...hooks, ...row.request(parameters, this.host) }
+      else this.#begin(fault)
+    }
+    return hooks
+  }
+
+  #beginLater(fault: SetFault): void {
+    const { afterMs = 0 } = fault.trigger.trigger
+    const begin = () => {
+      fault.trigger.fired++
+      this.#begin(fault)
+    }
+    if (afterMs === 0) begin()
+    else fault.timers.push(setTimeout(begin, afterMs))
+  }
+
+  #begin(fault: SetFault): void {
+    fault.undo?.()
+    fault.undo = fault.row.engine?.({ ...fault.row.parameters, ...fault.spec.with }, this.host)
+    const { forMs } = fault.trigger.trigger
+    if (forMs !== undefined) fault.timers.push(setTimeout(() => this.#undo(fault), forMs))
+  }
+
+  #end(fault: SetFault): void {
+    for (const timer of fault.timers) clearTimeout(timer)
+    this.#undo(fault)
+  }
+
+  #undo(fault: SetFault): void {
+    fault.undo?.()
+    fault.undo = undefined
+  }
+
+  #promptText(call: Call): string {
+    const text = call.body.toString('utf8')
+    try {
+      const fields = parseBody(call.body)
+      if (!isFields(fields)) return text
+      const ids = [fields.input_ids, fields.prompt].filter(Array.isArray).flat(2)
+      const decoded = this.tokenizer.decode(ids.filter((id) => Number.isInteger(id)))
+      return `${decoded}\n${text}`
+    } catch {
+      return text
+    }
+  }
+}
+
+const noHooks: RequestHooks = {}
