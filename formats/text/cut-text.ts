@@ -54,12 +54,13 @@ export async function* cutText(
       const rest = buffer.subarray(end, filled)
       buffer = Buffer.allocUnsafeSlow(Math.max(blockBytes, rest.length))
       rest.copy(buffer)
-      if (block.spans.length > 0) yield { ...block, isCut: false }
+      // Before the block is given away: whoever takes it may move its memory to a thread.
       firstRow += block.spans.length / 2
       firstByte += end
       filled -= end
       finder.spans = []
       finder.shift(end)
+      if (block.spans.length > 0) yield { ...block, isCut: false }
     } else if (isTooLong) {
       const bytes = new Uint8Array(buffer.subarray(0, cutBytes))
       yield { bytes, spans: Uint32Array.of(0, bytes.length), firstRow, firstByte, isCut: true }
