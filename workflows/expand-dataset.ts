@@ -6,6 +6,7 @@ import { InvalidSpec, parseSpec, type Spec } from '../domain/spec.ts'
 import { dataActivities, runActivities } from './activity-groups.ts'
 import { backupAndMerge } from './back-up-and-merge.ts'
 import { generate } from './generate.ts'
+import { readableFailure } from './readable-failure.ts'
 import { StatusFollower } from './status-follower.ts'
 
 /** What a run ends with. */
@@ -27,7 +28,7 @@ export interface RunResult {
 /** The whole run: prepare → generate → verify → back up and merge. Takes a spec, as JSON. */
 export async function expandDataset(input: unknown): Promise<RunResult> {
   const spec = parsed(input)
-  const ref = await runActivities.startRun(spec)
+  const ref = await started(spec)
   const status = new StatusFollower(ref)
   try {
     status.follow('preparing')
@@ -46,7 +47,15 @@ export async function expandDataset(input: unknown): Promise<RunResult> {
   } catch (error) {
     status.end()
     await leave(ref, isCancellation(error) ? 'cancelled' : 'failed')
-    throw error
+    throw readableFailure(error)
+  }
+}
+
+async function started(spec: Spec): Promise<RunRef> {
+  try {
+    return await runActivities.startRun(spec)
+  } catch (error) {
+    throw readableFailure(error)
   }
 }
 

@@ -121,15 +121,16 @@ export class Cluster {
 
 /** A persistent server of the test's own. */
 export async function startTemporal(home: string, dynamicConfig?: Record<string, unknown>): Promise<TemporalServer> {
-  const binary = await findTemporalBinary({ path: process.env.PATH ?? '', cacheFolder: cacheFolder() })
   return await TemporalServer.start({
-    binary,
+    binary: await temporalBinary(),
     databaseFile: join(home, 'temporal.db'),
     logFile: join(home, 'logs', 'temporal.log'),
     ...(dynamicConfig && { dynamicConfig }),
   })
 }
 
-function cacheFolder(): string {
-  return join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'longhaul')
+/** Path of the `temporal` command line, which is the server as well. */
+export async function temporalBinary(): Promise<string> {
+  const cache = process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache')
+  return await findTemporalBinary({ path: process.env.PATH ?? '', cacheFolder: join(cache, 'longhaul') })
 }
