@@ -1,12 +1,12 @@
 import { GetObjectTaggingCommand, HeadObjectCommand, type S3Client } from '@aws-sdk/client-s3'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeEach, describe, expect, it } from 'vitest'
 import { hashObject } from '../../store/hash-object.ts'
 import { createOpenStore, type StoreOpener } from '../../store/open-store.ts'
 import { createS3Client, resolveS3Options, type S3Options } from '../../store/s3-options.ts'
-import type { S3Server } from '../servers/s3-server.ts'
 import { startSeaweedfs } from '../servers/seaweedfs.ts'
 import { startVersitygw } from '../servers/versitygw.ts'
 import { chunked, pattern, sha256 } from './store-arrange.ts'
+import { startedForSuite } from './store-available.ts'
 import { partBytes } from './store-backend.ts'
 
 const bucket = 'options'
@@ -15,24 +15,25 @@ const small = pattern(10_000)
 
 for (const start of [startVersitygw, startSeaweedfs]) {
   describe(`the options of an S3 store (${start.name})`, () => {
-    let server: S3Server
+    const server = startedForSuite(async () => {
+      const started = await start()
+      await started.createBucket(bucket)
+      return started
+    })
     let client: S3Client
     const openers: StoreOpener[] = []
 
-    beforeAll(async () => {
-      server = await start()
-      await server.createBucket(bucket)
-      client = createS3Client(resolveS3Options(server.options()))
+    beforeEach(() => {
+      client ??= createS3Client(resolveS3Options(server().options()))
     })
 
     afterAll(async () => {
       for (const open of openers) await open.close()
       client?.destroy()
-      await server?.stop()
     })
 
     const storeWith = (options: S3Options, prefix: string) => {
-      const open = createOpenStore({ s3: { ...server.options(), partBytes, outageBudgetMs: 5_000, ...options } })
+      const open = createOpenStore({ s3: { ...server().options(), partBytes, outageBudgetMs: 5_000, ...options } })
       openers.push(open)
       return open(`s3://${bucket}/${prefix}`)
     }

@@ -1,31 +1,13 @@
-import { afterAll, beforeAll, beforeEach, describe } from 'vitest'
-import { ToolNotAvailable } from '../servers/cached-tools.ts'
+import { describe } from 'vitest'
 import { startSeaweedfs } from '../servers/seaweedfs.ts'
 import { startVersitygw } from '../servers/versitygw.ts'
 import { describeStore } from './store.contract.ts'
+import { startedForSuite } from './store-available.ts'
 import type { Gaps } from './store-backend.ts'
 import { fileBackend, type RunningBackend, s3Backend } from './store-start.ts'
 
 function contractOf(name: string, start: () => Promise<RunningBackend>, gaps: Gaps = {}): void {
-  describe(name, () => {
-    let backend: RunningBackend
-    let missing: string | undefined
-    beforeAll(async () => {
-      try {
-        backend = await start()
-      } catch (error) {
-        if (!(error instanceof ToolNotAvailable)) throw error
-        missing = error.message
-      }
-    })
-    beforeEach((context) => {
-      if (missing !== undefined) context.skip(missing)
-    })
-    afterAll(async () => {
-      await backend?.stop()
-    })
-    describeStore('store', () => backend, gaps)
-  })
+  describe(name, () => describeStore('store', startedForSuite(start), gaps))
 }
 
 const notSorted = 'lists a folder before the names that sort before its slash'
