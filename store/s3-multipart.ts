@@ -17,6 +17,9 @@ import type { ObjectInfo, PutOptions } from './store.ts'
 /** How long a failed upload is tried to be removed. */
 const abortLimitMs = 5_000
 
+/** Small enough that a server copies a part well within the idle timeout, large enough that parts are few. */
+const copyPartBytes = 256 * 1024 * 1024
+
 /** S3's limit on the parts of an object. */
 const mostParts = 10_000
 
@@ -87,7 +90,8 @@ export async function copyInParts(
   toKey: string,
   options: PutOptions,
 ): Promise<ObjectInfo> {
-  const ranges = cutRanges(source.bytes, Math.max(s3.options.copyThresholdBytes, Math.ceil(source.bytes / mostParts)))
+  const partBytes = Math.min(s3.options.copyThresholdBytes, copyPartBytes)
+  const ranges = cutRanges(source.bytes, Math.max(partBytes, Math.ceil(source.bytes / mostParts)))
   return await inParts(s3, toKey, options, async (uploadId, signal) => {
     const completed = await mapInFlight(ranges, s3.options.partsInFlight, signal, async (range, index, partSignal) => {
       const PartNumber = index + 1

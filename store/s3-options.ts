@@ -46,7 +46,10 @@ export interface S3Options {
   readonly partBytes?: number
   /** Parts on their way at once; memory of an upload is one part more than this. Default 4. */
   readonly partsInFlight?: number
-  /** Above this, a copy is done in parts. Default 5 GiB, S3's limit for a copy in one request. */
+  /**
+   * Above this, a copy is done in parts. Default 1 GiB: S3 would take 5 GiB in one request, but a server that says nothing
+   * while it copies that much runs into the idle timeout.
+   */
   readonly copyThresholdBytes?: number
 }
 
@@ -103,7 +106,7 @@ export function resolveS3Options(options: S3Options = {}): ResolvedS3Options {
     },
     partBytes,
     partsInFlight: options.partsInFlight ?? 4,
-    copyThresholdBytes: options.copyThresholdBytes ?? 5 * 1024 * mebibyte,
+    copyThresholdBytes: options.copyThresholdBytes ?? 1024 * mebibyte,
   }
 }
 
@@ -116,6 +119,8 @@ export function createS3Client(options: ResolvedS3Options): S3Client {
     forcePathStyle: options.forcePathStyle,
     maxAttempts: options.attemptsPerCall,
     retryMode: 'standard',
+    // A bucket of AWS says itself which region it is in.
+    followRegionRedirects: options.endpoint === undefined,
     // Chunks under 8 KiB are refused by servers that check chunked signatures.
     requestStreamBufferSize: 64 * 1024,
     requestChecksumCalculation: checksumMode,
