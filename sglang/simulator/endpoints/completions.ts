@@ -77,12 +77,13 @@ function headOf(fields: Fields, items: readonly Item[]): Record<string, unknown>
 
 function choiceOf(fields: Fields, generation: Generation, index: number): Record<string, unknown> {
   const { tokenizer } = generation.writer
+  const tokens = generation.job.written
   const echoed = fields.echo === true ? tokenizer.decode(generation.promptIds) : ''
-  return { index, text: echoed + generation.text(generation.job.written), logprobs: null, ...finishOf(generation) }
+  return { index, text: echoed + generation.text(tokens), logprobs: null, ...finishAt(generation, tokens) }
 }
 
-function finishOf(generation: Generation): Record<string, unknown> {
-  const finish = generation.finishReason()
+function finishAt(generation: Generation, tokens: number): Record<string, unknown> {
+  const finish = generation.finishReasonAt(tokens)
   return { finish_reason: finish?.type ?? null, matched_stop: finish?.type === 'stop' ? finish.matched : null }
 }
 
@@ -94,7 +95,7 @@ function stream(engine: Engine, fields: Fields, items: Item[], call: Call): Stre
         let sent = 0
         const chunk = (generation: Generation, tokens: number) => {
           const text = generation.text(tokens)
-          const choice = { index, text: text.slice(sent), logprobs: null, ...finishOf(generation) }
+          const choice = { index, text: text.slice(sent), logprobs: null, ...finishAt(generation, tokens) }
           sent = text.length
           send(JSON.stringify({ ...headOf(fields, items), choices: [choice], usage: null }))
         }

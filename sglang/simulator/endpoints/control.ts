@@ -1,7 +1,7 @@
 import type { Engine } from '../engine/engine.ts'
 import { type Fields, isFields, parseBody } from '../http/body.ts'
 import type { Call } from '../http/call.ts'
-import { empty, json, nativeFailure, type Reply, text } from '../http/reply.ts'
+import { bareText, empty, json, nativeFailure, type Reply } from '../http/reply.ts'
 
 /** `/abort_request`: says nothing of whether there was such a request. */
 export const abortRequest = withFields((engine, { rid, abort_all }) => {
@@ -14,7 +14,7 @@ export const abortRequest = withFields((engine, { rid, abort_all }) => {
 export function flushCache(engine: Engine): Reply {
   const isIdle = engine.scheduler.isIdle
   if (isIdle) engine.cache.clear()
-  return text(
+  return bareText(
     'Cache flushed.\nPlease check backend logs for more details. (When there are running or waiting requests, the operation will not be performed.)\n',
     isIdle ? 200 : 400,
   )
@@ -44,7 +44,7 @@ export const slowDown = withFields((engine, { forward_sleep_time }) => {
 })
 
 /** `/freeze_gc`: there is nothing to freeze. */
-export const freezeGc = (): Reply => text('Garbage collection frozen.\n')
+export const freezeGc = (): Reply => bareText('Garbage collection frozen.\n')
 
 function withFields(handle: (engine: Engine, fields: Fields) => Reply) {
   return (engine: Engine, call: Call): Reply => {

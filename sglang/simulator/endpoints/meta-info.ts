@@ -10,7 +10,7 @@ export function metaInfo(
 ): Record<string, unknown> {
   const { rid, job, promptTokens, cachedTokens } = generation
   const { metrics, weightVersion, reasoningParser } = engine.options
-  const finish = generation.finishReason()
+  const finish = generation.finishReasonAt(tokens)
   const seconds = (ms: number) => ms / 1000
   // A request that never left the queue was never counted in tokens.
   const wasAdmitted = job.admittedMs !== undefined

@@ -74,6 +74,11 @@ export class Generation {
     return Math.min(tokens, this.#answer().reasoning)
   }
 
+  /** Null for what was written before the end. */
+  finishReasonAt(tokens: number): FinishReason | null {
+    return tokens < this.job.written ? null : this.finishReason()
+  }
+
   /** Null while it is being written. */
   finishReason(): FinishReason | null {
     switch (this.job.ending) {

@@ -121,18 +121,25 @@ export class FaultRegistry {
     fault.undo = undefined
   }
 
+  /** Whatever a client may have written its prompt as, put together as text. */
   #promptText(call: Call): string {
-    const text = call.body.toString('utf8')
     try {
       const fields = parseBody(call.body)
-      if (!isFields(fields)) return text
-      const ids = [fields.input_ids, fields.prompt].filter(Array.isArray).flat(2)
-      const decoded = this.tokenizer.decode(ids.filter((id) => Number.isInteger(id)))
-      return `${decoded}\n${text}`
+      if (!isFields(fields)) return ''
+      const { text, prompt, messages, input_ids } = fields
+      const parts = [...leavesOf(text), ...leavesOf(prompt), ...leavesOf(messages), ...leavesOf(input_ids)]
+      const ids = parts.filter((part): part is number => typeof part === 'number')
+      return [...parts.filter((part) => typeof part === 'string'), this.tokenizer.decode(ids)].join('\n')
     } catch {
-      return text
+      return ''
     }
   }
+}
+
+/** The plain values within a JSON value. */
+function leavesOf(value: unknown): unknown[] {
+  if (Array.isArray(value)) return value.flatMap(leavesOf)
+  return isFields(value) ? Object.values(value).flatMap(leavesOf) : [value]
 }
 
 const noHooks: RequestHooks = {}

@@ -23,16 +23,18 @@ export class HttpServer {
   readonly #server: Server
   readonly #sockets = new Set<Socket>()
   readonly #served = new WeakMap<Socket, number>()
+  readonly #idleTimers = new WeakMap<Socket, NodeJS.Timeout>()
 
   constructor(readonly options: HttpServerOptions) {
-    this.#server = createServer({ requestTimeout: 0, keepAliveTimeout: options.edge.idleMs }, (request, response) => {
+    this.#server = createServer({ requestTimeout: 0, keepAliveTimeout: 0 }, (request, response) => {
       this.#serve(request, response).catch(() => response.destroy())
     })
-    // Newer Node waits a second longer than it is told.
-    Object.assign(this.#server, { keepAliveTimeoutBuffer: 0 })
     this.#server.on('connection', (socket: Socket) => {
       this.#sockets.add(socket)
-      socket.once('close', () => this.#sockets.delete(socket))
+      socket.once('close', () => {
+        clearTimeout(this.#idleTimers.get(socket))
+        this.#sockets.delete(socket)
+      })
     })
     this.#server.on('clientError', (_error, socket) => {
       if (!socket.writable) return socket.destroy()
@@ -84,6 +86,7 @@ export class HttpServer {
   async #callOf(request: IncomingMessage, response: ServerResponse): Promise<Call> {
     const served = this.#served.get(request.socket) ?? 0
     this.#served.set(request.socket, served + 1)
+    this.#closeWhenIdle(request.socket, response)
     const url = request.url ?? '/'
     const queryAt = url.indexOf('?')
     const call: Call = {
@@ -120,6 +123,17 @@ export class HttpServer {
     } catch {
       return internalServerError
     }
+  }
+
+  /** To the moment that uvicorn does it; Node's own timer waits a second longer than it is told. */
+  #closeWhenIdle(socket: Socket, response: ServerResponse): void {
+    clearTimeout(this.#idleTimers.get(socket))
+    response.once('finish', () => {
+      this.#idleTimers.set(
+        socket,
+        setTimeout(() => socket.end(), this.options.edge.idleMs),
+      )
+    })
   }
 
   /** SGLang looks every few seconds, counted from the request, whether the client of a plain one left; a stream's is noticed. */

@@ -35,6 +35,9 @@ export const text = (body: string, status = 200): WholeReply => ({
   body,
 })
 
+/** Text that says nothing of what it is. */
+export const bareText = (body: string, status = 200): WholeReply => ({ kind: 'whole', status, headers: {}, body })
+
 export const empty = (status = 200): WholeReply => ({ kind: 'whole', status, headers: {}, body: '' })
 
 /** An error as the OpenAI endpoints and the request validation put it. */

@@ -23,10 +23,12 @@ export interface AnswerRequest {
 /** Share of a thinking answer that is thought. */
 const thoughtShare = 0.6
 
-/** The name that the answers to a prompt begin with: 16 hex digits that follow from its token ids alone. */
+/** The name that the answers to a prompt begin with: 16 letters from a to p that follow from its token ids alone. */
 export function promptName(promptIds: readonly number[]): string {
-  const half = (basis: number) => hashOf(promptIds, basis).toString(16).padStart(8, '0')
-  return half(1) + half(2)
+  // Letters only: a digit would meet too many a stop string.
+  const letter = (hash: number, at: number) => String.fromCharCode(97 + ((hash >>> (4 * at)) & 15))
+  const half = (hash: number) => Array.from({ length: 8 }, (_, at) => letter(hash, at)).join('')
+  return half(hashOf(promptIds, 1)) + half(hashOf(promptIds, 2))
 }
 
 /** Writes answers that are the same for the same prompt and seed, from words that are one token each. */
