@@ -1,6 +1,8 @@
 import { Command } from '@commander-js/extra-typings'
 import { demoCommand } from './demo.ts'
 import { runCommand } from './exit.ts'
+import { failuresCommand } from './failures.ts'
+import { retryCommand } from './retry.ts'
 import { startCommand } from './start.ts'
 import { statusCommand } from './status.ts'
 import { workerCommand } from './worker.ts'
@@ -11,6 +13,8 @@ const program = new Command('longhaul')
   .addCommand(demoCommand())
   .addCommand(startCommand())
   .addCommand(statusCommand())
+  .addCommand(failuresCommand())
+  .addCommand(retryCommand())
   .addCommand(workerCommand())
 
 await runCommand(program, process.argv)

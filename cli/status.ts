@@ -1,29 +1,26 @@
 import { Command } from '@commander-js/extra-typings'
 import type { Progress } from '../domain/progress.ts'
 import { runKeys } from '../domain/run-keys.ts'
-import { createOpenStore } from '../store/open-store.ts'
 import { readJson } from '../store/read-object.ts'
-import { readEnvironment } from '../workers/environment.ts'
 import { AnswerIsNo } from './exit.ts'
+import { storeOption, withRunStore } from './run-store.ts'
 
 export function statusCommand() {
   return new Command('status')
     .description('Show how a run stands, from its progress.json.')
     .argument('<run>', 'name of the run')
-    .option('--store <uri>', 'store that the run lives in; left out: the default store')
+    .addOption(storeOption())
     .option('--json', 'print progress.json as it is')
     .addHelpText('after', '\nExample:\n  longhaul status my-run --json')
-    .action(async (run, { store: storeUri, json }) => {
-      const environment = readEnvironment(process.env)
-      const openStore = createOpenStore({ s3: environment.s3 })
-      const store = openStore(storeUri ?? environment.defaultStore)
-      const { progress: key } = runKeys(run)
-      if (!(await store.head(key)))
-        throw new AnswerIsNo(`${store.uri} holds no run ${run}. Name its store with --store.`)
-      const progress = await readJson<Progress>(store, key)
-      process.stdout.write(json ? `${JSON.stringify(progress)}\n` : describeProgress(run, progress))
-      await openStore.close()
-    })
+    .action((run, { store, json }) =>
+      withRunStore(run, store, async (opened) => {
+        const { progress: key } = runKeys(run)
+        if (!(await opened.head(key)))
+          throw new AnswerIsNo(`Run ${run} has only just been started: it has no progress yet.`)
+        const progress = await readJson<Progress>(opened, key)
+        process.stdout.write(json ? `${JSON.stringify(progress)}\n` : describeProgress(run, progress))
+      }),
+    )
 }
 
 /** A run in a few lines of plain text. */

@@ -39,7 +39,10 @@ export interface ShardCommit extends TokenTotals {
   committedAt: string
 }
 
-/** `manifest.json` of a run: every object with what it holds, so that nobody needs to list or guess. */
+/**
+ * `manifest.json` of a run: every object with what it holds, so that nobody needs to list or guess. Written when the run
+ * ends, and again when a retry ends.
+ */
 export interface RunManifest extends TokenTotals {
   run: string
   specHash: string
@@ -55,7 +58,9 @@ export interface RunManifest extends TokenTotals {
   sources: { samples: Record<string, number>; failures: Record<string, number> }
   promptObjects: CommittedObject[]
   sampleObjects: CommittedObject[]
+  /** Failures that were asked again stand in them, too: those count by the outcome in the shards of their last retry. */
   failureObjects: CommittedObject[]
+  retries: { round: number; firstShard: number; shards: number; prompts: number }[]
   /** Stored size of all sample objects. */
   sampleBytes: number
   completedAt: string

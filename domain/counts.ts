@@ -12,6 +12,12 @@ export function sumCounts(counts: readonly Record<string, number>[]): Record<str
   return sums
 }
 
+/** Takes counts off others key by key; keys that come to nothing are left out. */
+export function subtractCounts(counts: Record<string, number>, less: Record<string, number>): Record<string, number> {
+  const left = Object.entries(counts).map(([key, count]) => [key, count - (less[key] ?? 0)] as const)
+  return Object.fromEntries(left.filter(([, count]) => count !== 0))
+}
+
 export function sum<Item>(items: readonly Item[], numberOf: (item: Item) => number): number {
   return items.reduce((total, item) => total + numberOf(item), 0)
 }

@@ -66,6 +66,9 @@ export const failureTypes = {
   invalidSpec: 'InvalidRunSpec',
   specDiffers: 'SpecDiffers',
   runNotWhole: 'RunNotWhole',
+  invalidRetry: 'InvalidRetry',
+  nothingToRetry: 'NothingToRetry',
+  noSuchRun: 'NoSuchRun',
   invalidMerge: 'InvalidMerge',
   datasetDamaged: 'DatasetDamaged',
   countsDisagree: 'CountsDisagree',
@@ -77,6 +80,7 @@ export const workflowIds = {
   generate: (run: string) => `run-${run}/generate`,
   shard: (run: string, shardName: string) => `run-${run}/shard-${shardName}`,
   merge: (run: string) => `run-${run}/merge`,
+  retry: (run: string) => `run-${run}/retry`,
 }
 
 /** Task queue for what must not wait behind shards: probes, releases, uploads. Served by the engine's own worker. */

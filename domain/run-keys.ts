@@ -16,6 +16,7 @@ export function runKeys(run: string) {
     samplesFolder: `${root}/samples/`,
     failuresFolder: `${root}/failures/`,
     liveFolder: `${root}/live/`,
+    retriesFolder: `${root}/retries/`,
     checkpointsFolder: `${root}/checkpoints/`,
     rejects: (source: string) => `${root}/rejects/${source}.jsonl`,
     contaminated: (source: string) => `${root}/contaminated/${source}.jsonl`,
@@ -25,6 +26,7 @@ export function runKeys(run: string) {
     failures: (shard: number, part = 0) => `${root}/failures/${shardName(shard)}${partSuffix(part)}.jsonl`,
     commit: (shard: number) => `${root}/shards/${shardName(shard)}.json`,
     checkpoints: (shard: number) => `${root}/checkpoints/${shardName(shard)}/`,
+    retry: (round: number) => `${root}/retries/${String(round).padStart(4, '0')}.json`,
     live: (engine: string) => `${root}/live/${engine}.json`,
   }
 }

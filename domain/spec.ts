@@ -50,7 +50,7 @@ export const samplingSchema = z.strictObject({
 export const partialSamplingSchema = samplingSchema.partial()
 export type Sampling = z.infer<typeof partialSamplingSchema> & { maxNewTokens: number }
 
-const thinkingSchema = z.union([
+export const thinkingSchema = z.union([
   z.enum(['default', 'on', 'off']),
   z.strictObject({ onShare: z.number().min(0).max(1) }),
 ])
@@ -198,6 +198,14 @@ export type Source = z.output<typeof sourceObject> & { name: string }
 export type ThinkingChoice = z.infer<typeof thinkingSchema>
 export type Timings = z.output<typeof timingsSchema>
 export type DatasetOptions = z.infer<typeof datasetSchema>
+
+/** What the scheduler goes by. */
+export type SchedulingSpec = Pick<Spec, 'engines' | 'lanes' | 'model' | 'timings'>
+
+/** Only what the scheduler goes by: the sources may be long, and a workflow's input stays small. */
+export function schedulingOf({ engines, lanes, model, timings }: Spec): SchedulingSpec {
+  return { engines, lanes, timings, ...(model && { model }) }
+}
 
 /** The spec can't be used; the message has a line per problem: the field, its value, what is allowed. */
 export class InvalidSpec extends Error {

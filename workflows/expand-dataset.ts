@@ -2,7 +2,7 @@ import { ApplicationFailure, CancellationScope, executeChild, isCancellation } f
 import type { MergeResult } from '../domain/dataset-merge.ts'
 import { failureTypes, type RunRef, workflowIds } from '../domain/dispatch.ts'
 import type { RunStatus } from '../domain/progress.ts'
-import { InvalidSpec, parseSpec, type Spec } from '../domain/spec.ts'
+import { InvalidSpec, parseSpec, type Spec, schedulingOf } from '../domain/spec.ts'
 import { dataActivities, runActivities } from './activity-groups.ts'
 import { backupAndMerge } from './back-up-and-merge.ts'
 import { generate } from './generate.ts'
@@ -77,9 +77,4 @@ function parsed(input: unknown): Spec {
     if (!(error instanceof InvalidSpec)) throw error
     throw ApplicationFailure.nonRetryable(error.message, failureTypes.invalidSpec, error.problems)
   }
-}
-
-/** Only what the scheduler goes by: the sources may be long, and a payload stays small. */
-function schedulingOf({ engines, lanes, model, timings }: Spec) {
-  return { engines, lanes, timings, ...(model && { model }) }
 }

@@ -9,14 +9,14 @@ import {
 } from '@temporalio/workflow'
 import type { RunRef } from '../domain/dispatch.ts'
 import { createPool, type Pool, type PoolOptions } from '../domain/engine-pool.ts'
-import type { Spec } from '../domain/spec.ts'
+import type { SchedulingSpec } from '../domain/spec.ts'
 import { runActivities } from './activity-groups.ts'
 import { Scheduler } from './scheduler.ts'
 import { StatusFollower } from './status-follower.ts'
 
 export interface GenerateInput {
   ref: RunRef
-  spec: Pick<Spec, 'engines' | 'lanes' | 'model' | 'timings'>
+  spec: SchedulingSpec
   /** State that the history before this one left; undefined at the start. */
   pool?: Pool
 }

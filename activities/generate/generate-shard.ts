@@ -8,9 +8,11 @@ import { identityDifference } from '../../domain/engine-identity.ts'
 import { settingsFor } from '../../domain/generation.ts'
 import type { ShardLive } from '../../domain/live.ts'
 import type { Prompt } from '../../domain/prompt.ts'
+import { specOfShard } from '../../domain/retry.ts'
 import { runKeys, shardName } from '../../domain/run-keys.ts'
 import type { Spec } from '../../domain/spec.ts'
 import type { ObjectStore } from '../../store/store.ts'
+import { readRetryRounds } from '../retry/failures.ts'
 import { readRunRecord } from '../run-record.ts'
 import { readPlacedSamples, type SampleFact } from '../upload/sample-objects.ts'
 import { CheckpointWriter, restoreCheckpoints } from './checkpoints.ts'
@@ -45,7 +47,8 @@ export async function generateShard(dispatch: ShardDispatch, deps: GenerateShard
   const { ref, shard, epoch } = dispatch
   const { store, runtime, scratch } = deps
   const keys = runKeys(ref.run)
-  const { spec } = await readRunRecord(store, ref)
+  const record = await readRunRecord(store, ref)
+  const spec = specOfShard(record.spec, await readRetryRounds(store, ref.run), shard)
   ensureMode(runtime, spec)
   await ensureServes(runtime, dispatch)
 

@@ -7,6 +7,7 @@ import { PreconditionFailed } from '../../store/errors.ts'
 import { putJson } from '../../store/put-json.ts'
 import { readJson } from '../../store/read-object.ts'
 import type { ObjectStore } from '../../store/store.ts'
+import { readRetryRounds } from '../retry/failures.ts'
 import { Commits } from '../run/commits.ts'
 import type { RunRecord } from '../run-record.ts'
 
@@ -50,10 +51,12 @@ export class ProgressReporter {
     const committed = new Set(commits.map((commit) => commit.shard))
     const live = liveShards(await this.#readLive(), (shard) => committed.has(shard))
     const ended = [...commits, ...live]
+    const retried = sum(await readRetryRounds(this.store, this.run), (round) => round.prompts)
     const counts: ProgressCounts = {
       total: plan?.prompts ?? 0,
       samples: sum(ended, (part) => part.samples),
-      failures: sum(ended, (part) => part.failures),
+      // A failure that is asked again counts no more: what comes out of that does.
+      failures: sum(ended, (part) => part.failures) - retried,
       inputTokens: sum(ended, (part) => part.inputTokens),
       outputTokens: sum(ended, (part) => part.outputTokens),
       uploadedObjects: sum(commits, (commit) => commit.sampleObjects.length),

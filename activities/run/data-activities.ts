@@ -1,8 +1,10 @@
 import { ApplicationFailure, heartbeat } from '@temporalio/activity'
 import { failureTypes, type RunRef } from '../../domain/dispatch.ts'
+import type { RetryRequest } from '../../domain/retry.ts'
 import { runKeys } from '../../domain/run-keys.ts'
 import { putJson } from '../../store/put-json.ts'
 import type { OpenStore } from '../../store/store.ts'
+import { NothingToRetry, planRetry } from '../retry/plan-retry.ts'
 import { type SealedShard, sealShard } from '../upload/seal-shard.ts'
 import { RunNotWhole, verifyRun } from './verify-run.ts'
 
@@ -22,6 +24,13 @@ export interface VerifiedRun {
   outputTokens: number
 }
 
+export interface PlannedRetry {
+  ref: RunRef
+  request: RetryRequest
+  /** The same for every try of the same retry. */
+  token: string
+}
+
 export type DataActivities = ReturnType<typeof createDataActivities>
 
 /** Activities that read or write much of a run, served by data workers. */
@@ -39,6 +48,17 @@ export function createDataActivities({ openStore, scratch }: DataDeps) {
       } catch (error) {
         if (!(error instanceof RunNotWhole)) throw error
         throw ApplicationFailure.nonRetryable(error.message, failureTypes.runNotWhole, error.findings)
+      }
+    },
+
+    /** Makes chosen failures into further shards of the run. */
+    async planRetry({ ref, request, token }: PlannedRetry): Promise<{ round: number; prompts: number }> {
+      try {
+        const { round, prompts } = await planRetry(openStore(ref.store), request, token)
+        return { round, prompts }
+      } catch (error) {
+        if (!(error instanceof NothingToRetry)) throw error
+        throw ApplicationFailure.nonRetryable(error.message, failureTypes.nothingToRetry)
       }
     },
 

@@ -1,14 +1,17 @@
 import { ApplicationFailure, Context, getClient, heartbeat } from '@temporalio/activity'
 import { WorkflowNotFoundError } from '@temporalio/client'
+import { sum } from '../../domain/counts.ts'
 import { failureTypes, type RunRef, workflowIds } from '../../domain/dispatch.ts'
 import type { Plan } from '../../domain/plan.ts'
 import type { RunStatus } from '../../domain/progress.ts'
 import { runKeys, shardName } from '../../domain/run-keys.ts'
 import { rangesOf, type ShardRanges } from '../../domain/shard-ranges.ts'
-import type { Spec } from '../../domain/spec.ts'
+import { type SchedulingSpec, type Spec, schedulingOf } from '../../domain/spec.ts'
 import { readJson } from '../../store/read-object.ts'
 import type { OpenStore } from '../../store/store.ts'
 import { ProgressReporter } from '../progress/progress-reporter.ts'
+import { readRetryRounds } from '../retry/failures.ts'
+import type { RunRecord } from '../run-record.ts'
 import { listCommittedShards } from './commits.ts'
 import { SpecDiffers, startRun } from './start-run.ts'
 
@@ -20,8 +23,15 @@ export interface RunDeps {
   log: (message: string, facts?: Record<string, unknown>) => void
 }
 
+/** A run and what its scheduler goes by. */
+export interface FoundRun {
+  ref: RunRef
+  spec: SchedulingSpec
+}
+
 /** What the store says of a run when the scheduler starts or looks again. */
 export interface RunState {
+  /** Of the plan, and of the retry rounds since. */
   shards: number
   done: ShardRanges
 }
@@ -40,10 +50,22 @@ export function createRunActivities({ openStore, defaultStore, progressEveryMs, 
       }
     },
 
+    /** What the workflows need to know of a run that was started before. */
+    async findRun({ run, store: storeUri = defaultStore }: { run: string; store?: string }): Promise<FoundRun> {
+      const store = openStore(storeUri)
+      const key = runKeys(run).spec
+      if (!(await store.head(key))) {
+        throw ApplicationFailure.nonRetryable(`${storeUri} holds no run ${run}.`, failureTypes.noSuchRun)
+      }
+      const { spec, specHash } = await readJson<RunRecord>(store, key)
+      return { ref: { run, store: storeUri, specHash }, spec: schedulingOf(spec) }
+    },
+
     async readRunState({ run, store: storeUri }: RunRef): Promise<RunState> {
       const store = openStore(storeUri)
       const { shardSizes } = await readJson<Plan>(store, runKeys(run).plan)
-      return { shards: shardSizes.length, done: rangesOf(await listCommittedShards(store, run)) }
+      const retried = sum(await readRetryRounds(store, run), (round) => round.shardSizes.length)
+      return { shards: shardSizes.length + retried, done: rangesOf(await listCommittedShards(store, run)) }
     },
 
     /** Of shards that count as in flight, those whose workflow is not running (any more). */

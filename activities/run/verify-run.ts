@@ -1,14 +1,15 @@
 import { createHash } from 'node:crypto'
 import type { CommittedObject, RunManifest, ShardCommit } from '../../domain/commit.ts'
-import { sum, sumCounts } from '../../domain/counts.ts'
+import { subtractCounts, sum, sumCounts } from '../../domain/counts.ts'
 import type { Plan } from '../../domain/plan.ts'
-import { runKeys, shardName } from '../../domain/run-keys.ts'
+import type { RetryRound } from '../../domain/retry.ts'
+import { runKeys } from '../../domain/run-keys.ts'
 import { hashObject } from '../../store/hash-object.ts'
-import { readLines } from '../../store/read-lines.ts'
 import { readJson } from '../../store/read-object.ts'
 import type { ObjectStore } from '../../store/store.ts'
-import { verifyHash } from '../upload/verify-object.ts'
+import { readRetryRounds } from '../retry/failures.ts'
 import { Commits } from './commits.ts'
+import { verifyShard } from './verify-shard.ts'
 
 /** The store does not hold what the run's records say; the message has a line per finding. */
 export class RunNotWhole extends Error {
@@ -26,8 +27,8 @@ const longestList = 20
 
 /**
  * Reads every object of a run again and proves that each prompt of the plan is exactly one sample or one failure, by id,
- * and that every object has the bytes that its record says. Memory is bounded by the size of a shard. Returns the manifest.
- * Throws `RunNotWhole`.
+ * and that every object has the bytes that its record says. A prompt that was asked again counts by its last outcome. Memory
+ * is bounded by the size of a shard and the number of failures. Returns the manifest. Throws `RunNotWhole`.
  */
 export async function verifyRun(
   store: ObjectStore,
@@ -37,71 +38,45 @@ export async function verifyRun(
 ): Promise<RunManifest> {
   const keys = runKeys(run)
   const plan = await readJson<Plan>(store, keys.plan)
+  const rounds = await readRetryRounds(store, run)
+  const sizes = [...plan.shardSizes, ...rounds.flatMap((round) => round.shardSizes)]
   const commits = new Map((await new Commits(store, run).read()).map((commit) => [commit.shard, commit]))
   const findings: string[] = []
   const promptObjects: CommittedObject[] = []
   const allIds = createHash('sha256')
-  for (const [shard, size] of plan.shardSizes.entries()) {
-    onShard(shard, plan.shardSizes.length)
-    const key = keys.prompts(shard)
-    const ids = await readIds(store, key)
-    for (const id of ids) allIds.update(`${id}\n`)
-    const { bytes } = (await store.head(key)) ?? { bytes: 0 }
-    promptObjects.push({ key, rows: ids.length, bytes, sha256: await hashObject(store, key) })
-    const commit = commits.get(shard)
-    if (ids.length !== size) findings.push(`${key} has ${ids.length} prompts, the plan says ${size}`)
-    if (!commit) findings.push(`shard ${shardName(shard)} is not committed`)
-    else findings.push(...(await findingsOf(store, ids, commit)))
+  const failed = new Set<string>()
+  for (const [shard, size] of sizes.entries()) {
+    onShard(shard, sizes.length)
+    const verified = await verifyShard(store, run, shard, size, commits.get(shard))
+    findings.push(...verified.findings)
+    if (shard < plan.shardSizes.length) {
+      promptObjects.push(verified.promptObject)
+      for (const id of verified.promptIds) allIds.update(`${id}\n`)
+    } else {
+      for (const id of verified.promptIds)
+        if (!failed.delete(id)) findings.push(`prompt ${id} was asked again although it had not failed`)
+    }
+    for (const id of verified.failedIds) failed.add(id)
   }
   if (allIds.digest('hex') !== plan.idsHash) findings.push('the prompts are not those that the plan was made of')
   if (findings.length > 0) throw new RunNotWhole(run, shortened(findings))
-  return manifestOf(plan, [...commits.values()], promptObjects, await hashObject(store, keys.plan), now())
+  const planHash = await hashObject(store, keys.plan)
+  return manifestOf({ plan, planHash, rounds, commits: [...commits.values()], promptObjects, now: now() })
 }
 
-async function findingsOf(store: ObjectStore, promptIds: string[], commit: ShardCommit): Promise<string[]> {
-  const findings: string[] = []
-  const ends = new Map<string, number>()
-  for (const object of [...commit.sampleObjects, ...commit.failureObjects]) {
-    try {
-      await verifyHash(store, object)
-      const ids = await readIds(store, object.key)
-      if (ids.length !== object.rows) findings.push(`${object.key} has ${ids.length} rows instead of ${object.rows}`)
-      for (const id of ids) ends.set(id, (ends.get(id) ?? 0) + 1)
-    } catch (error) {
-      findings.push((error as Error).message)
-    }
-  }
-  const where = `shard ${shardName(commit.shard)}`
-  for (const id of promptIds) {
-    const count = ends.get(id) ?? 0
-    if (count !== 1) findings.push(`${where}: prompt ${id} ended ${count === 0 ? 'nowhere' : `${count} times`}`)
-    ends.delete(id)
-  }
-  for (const id of ends.keys()) findings.push(`${where}: ${id} is no prompt of it`)
-  return findings
+interface Verified {
+  plan: Plan
+  planHash: string
+  rounds: RetryRound[]
+  commits: ShardCommit[]
+  promptObjects: CommittedObject[]
+  now: number
 }
 
-const idPattern = /^\{"promptId":"([^"]+)"/
-
-/** PromptIds of the rows of an object; it is every row's first key. */
-async function readIds(store: ObjectStore, key: string): Promise<string[]> {
-  const ids: string[] = []
-  for await (const line of readLines(store, key)) {
-    const id = idPattern.exec(line)?.[1]
-    if (id === undefined) throw new Error(`${store.uri}/${key}: row ${ids.length + 1} does not begin with its promptId`)
-    ids.push(id)
-  }
-  return ids
-}
-
-function manifestOf(
-  plan: Plan,
-  commits: ShardCommit[],
-  promptObjects: CommittedObject[],
-  planHash: string,
-  now: number,
-): RunManifest {
+function manifestOf({ plan, planHash, rounds, commits, promptObjects, now }: Verified): RunManifest {
   const sampleObjects = commits.flatMap((commit) => commit.sampleObjects)
+  const allReasons = sumCounts(commits.map((commit) => commit.reasons))
+  const allFailures = sumCounts(commits.map((commit) => commit.sources.failures))
   return {
     run: plan.run,
     specHash: plan.specHash,
@@ -110,18 +85,24 @@ function manifestOf(
     weightVersion: commits[0]?.weightVersion ?? '',
     prompts: plan.prompts,
     samples: sum(commits, (commit) => commit.samples),
-    failures: sum(commits, (commit) => commit.failures),
+    failures: sum(commits, (commit) => commit.failures) - sum(rounds, (round) => round.prompts),
     truncated: sum(commits, (commit) => commit.truncated),
-    reasons: sumCounts(commits.map((commit) => commit.reasons)),
+    reasons: subtractCounts(allReasons, sumCounts(rounds.map((round) => round.reasons))),
     sources: {
       samples: sumCounts(commits.map((commit) => commit.sources.samples)),
-      failures: sumCounts(commits.map((commit) => commit.sources.failures)),
+      failures: subtractCounts(allFailures, sumCounts(rounds.map((round) => round.sources))),
     },
     inputTokens: sum(commits, (commit) => commit.inputTokens),
     outputTokens: sum(commits, (commit) => commit.outputTokens),
     promptObjects,
     sampleObjects,
     failureObjects: commits.flatMap((commit) => commit.failureObjects),
+    retries: rounds.map(({ round, firstShard, shardSizes, prompts }) => ({
+      round,
+      firstShard,
+      shards: shardSizes.length,
+      prompts,
+    })),
     sampleBytes: sum(sampleObjects, (object) => object.bytes),
     completedAt: new Date(now).toISOString(),
   }
