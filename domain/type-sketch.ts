@@ -41,6 +41,34 @@ export function observe(sketch: TypeSketch, value: unknown): void {
   }
 }
 
+/** A value that was looked through and not decoded. */
+export interface SeenValue {
+  readonly kind: 'object' | 'array' | 'string' | 'int' | 'float' | 'bool' | 'null'
+  readonly names?: readonly string[]
+  readonly items?: readonly SeenValue[]
+}
+
+/** As `observe`, for a value that was not decoded. */
+export function observeSeen(sketch: TypeSketch, { kind, names = [], items = [] }: SeenValue): void {
+  switch (kind) {
+    case 'object':
+      sketch.kinds |= seen.struct
+      sketch.fields ??= new Map()
+      for (let n = 0; n < names.length; n++) {
+        const field = fieldOf(sketch, names[n] as string)
+        if (field) observeSeen(field, items[n] as SeenValue)
+      }
+      return
+    case 'array':
+      sketch.kinds |= seen.list
+      sketch.item ??= newSketch()
+      for (const item of items) observeSeen(sketch.item, item)
+      return
+    default:
+      sketch.kinds |= seen[kind]
+  }
+}
+
 function observeList(sketch: TypeSketch, values: readonly unknown[]): void {
   sketch.kinds |= seen.list
   sketch.item ??= newSketch()
@@ -51,17 +79,23 @@ function observeStruct(sketch: TypeSketch, value: Record<string, unknown>): void
   sketch.kinds |= seen.struct
   sketch.fields ??= new Map()
   for (const name in value) {
-    let field = sketch.fields.get(name)
-    if (!field) {
-      if (sketch.fields.size >= mostFields) {
-        sketch.kinds |= seen.tooWide
-        continue
-      }
-      field = newSketch()
-      sketch.fields.set(name, field)
-    }
-    observe(field, value[name])
+    const field = fieldOf(sketch, name)
+    if (field) observe(field, value[name])
   }
+}
+
+/** The sketch of a field, unless there are too many fields for another one. */
+function fieldOf(sketch: TypeSketch, name: string): TypeSketch | undefined {
+  const fields = sketch.fields as Map<string, TypeSketch>
+  let field = fields.get(name)
+  if (field) return field
+  if (fields.size >= mostFields) {
+    sketch.kinds |= seen.tooWide
+    return undefined
+  }
+  field = newSketch()
+  fields.set(name, field)
+  return field
 }
 
 /** Adds what another sketch has seen. */

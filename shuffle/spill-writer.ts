@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { fateOf } from './digest.ts'
 import { entryAt, entryBytes, sortedPositions } from './entry.ts'
 import { writeIdIndex } from './id-index.ts'
+import { StagedFile } from './staged-file.ts'
 import { stepsOf } from './steps.ts'
 
 /** Rows of one batch on disk, sorted by order key: `<name>.rows` holds their bytes, `<name>.index` their entries. */
@@ -25,6 +26,9 @@ export interface RowKey {
   readonly tag?: number
 }
 
+/** A piece of a row: text, or where it lies in bytes. */
+export type RowPiece = string | { readonly start: number; readonly end: number }
+
 /**
  * Collects rows in memory and writes them as spills of about `spillBytes`. One writer serves batch after batch: memory that
  * is used again costs nothing, new megabytes would be cleared by the system each time.
@@ -33,7 +37,6 @@ export class SpillWriter {
   #prefix: string
   #spills: Spill[] = []
   #rows: Buffer
-  #sortedRows: Buffer
   #used = 0
   #entries: Buffer
   #count = 0
@@ -49,7 +52,6 @@ export class SpillWriter {
   ) {
     this.#prefix = prefix
     this.#rows = Buffer.allocUnsafeSlow(spillBytes)
-    this.#sortedRows = Buffer.allocUnsafeSlow(spillBytes)
     this.#entries = Buffer.allocUnsafeSlow(4096 * entryBytes)
   }
 
@@ -68,12 +70,27 @@ export class SpillWriter {
     this.#addEntry(key, length, fate)
   }
 
-  /** Adds a row whose text is there as bytes already, but for its end. */
-  addBytes(key: RowKey, bytes: Uint8Array, end: string, fate: string): void {
-    this.#makeRoom(bytes.length + end.length * 3)
-    this.#rows.set(bytes, this.#used)
-    const length = bytes.length + this.#rows.write(end, this.#used + bytes.length, 'utf8')
-    this.#addEntry(key, length, fate)
+  /** Adds a row that is put together of texts and of spans of bytes that are there already. */
+  addPieces(key: RowKey, bytes: Uint8Array, pieces: readonly RowPiece[], fate: string): void {
+    let most = 0
+    for (const piece of pieces) most += typeof piece === 'string' ? piece.length * 3 : piece.end - piece.start
+    this.#makeRoom(most)
+    let to = this.#used
+    for (const piece of pieces) {
+      if (typeof piece === 'string') to += this.#rows.write(piece, to, 'utf8')
+      else {
+        this.#rows.set(bytes.subarray(piece.start, piece.end), to)
+        to += piece.end - piece.start
+      }
+    }
+    this.#addEntry(key, to - this.#used, fate)
+  }
+
+  /** The row that was added last; valid until the next one. */
+  get lastRow(): Buffer {
+    const at = (this.#count - 1) * entryBytes
+    const start = this.#entries.readUInt32BE(at + entryAt.offset)
+    return this.#rows.subarray(start, start + this.#entries.readUInt32BE(at + entryAt.length))
   }
 
   /** Writes what is left. */
@@ -85,9 +102,7 @@ export class SpillWriter {
   #makeRoom(bytes: number): void {
     if (this.#used + bytes <= this.#rows.length) return
     if (this.#count > 0) this.#write()
-    if (bytes <= this.#rows.length) return
-    this.#rows = Buffer.allocUnsafeSlow(bytes)
-    this.#sortedRows = Buffer.allocUnsafeSlow(bytes)
+    if (bytes > this.#rows.length) this.#rows = Buffer.allocUnsafeSlow(bytes)
   }
 
   #addEntry({ id, group, row, weight, tag = 0 }: RowKey, length: number, fate: string): void {
@@ -116,20 +131,20 @@ export class SpillWriter {
     const name = `${this.#prefix}-${this.#spills.length}`
     const entries = this.#entries.subarray(0, this.#count * entryBytes)
     const positions = sortedPositions(entries)
-    const sortedRows = this.#sortedRows.subarray(0, this.#used)
     const sortedEntries = Buffer.allocUnsafeSlow(entries.length)
+    const output = new StagedFile(join(this.folder, `${name}.rows`))
     let offset = 0
     positions.forEach((position, n) => {
       const at = position * entryBytes
       const start = entries.readUInt32BE(at + entryAt.offset)
       const length = entries.readUInt32BE(at + entryAt.length)
-      this.#rows.copy(sortedRows, offset, start, start + length)
+      output.write(this.#rows.subarray(start, start + length))
       entries.copy(sortedEntries, n * entryBytes, at, at + entryBytes)
       sortedEntries.writeUInt32BE(offset, n * entryBytes + entryAt.offset)
       offset += length
     })
+    output.close()
     const steps = stepsOf(positions.length, (n) => sortedEntries.readUInt16BE(n * entryBytes) >>> 6)
-    writeFileSync(join(this.folder, `${name}.rows`), sortedRows)
     writeFileSync(join(this.folder, `${name}.index`), sortedEntries)
     const idSteps = this.isIndexedById ? writeIdIndex(this.folder, name, sortedEntries) : undefined
     this.#spills.push({ name, rows: this.#count, bytes: this.#used, steps, ...(idSteps && { idSteps }) })

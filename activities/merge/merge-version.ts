@@ -12,6 +12,7 @@ import { type DataFile, verifiedFile } from './data-file.ts'
 import { CountsDisagree, NotADataset } from './errors.ts'
 import { writeFiles } from './output/write-files.ts'
 import { type MergePlan, mergedRunOf, type ReadRun, readRunManifest } from './plan-merge.ts'
+import { provenanceColumns } from './rows/provenance.ts'
 import type { MergeContext, MergeFile } from './shuffle/merge-task-types.ts'
 import { startMergeThreads } from './shuffle/merge-threads.ts'
 import { type ShuffledRows, shuffleRows } from './shuffle/shuffle-rows.ts'
@@ -136,7 +137,7 @@ function contextOf(
     )
   }
   const columns = manifest?.columns ?? []
-  const hasOwnColumns = columns.some(({ name }) => name === 'promptId' || name === 'provenance')
+  const hasOwnColumns = columns.some(({ name }) => provenanceColumns.includes(name))
   const splits = [
     trainSplit,
     ...inputs.map(({ file }) => file.split),
@@ -201,7 +202,9 @@ async function writeVersion(
   )
   const counts = closeAccounts(shuffled, files)
   const { uri: _, backup: __, ...options } = plan.options
-  const seen = columnsOf(shuffled.sketch)
+  const seen = columnsOf(shuffled.sketch).filter(
+    ({ name }) => !context.hasProvenance || !provenanceColumns.includes(name),
+  )
   const manifest: DatasetManifest = {
     layout: datasetLayout,
     version,

@@ -1,9 +1,7 @@
 import { type DatasetFile, datasetKeys } from '../../../domain/dataset.ts'
 import { mapInOrder } from '../../../shuffle/map-in-order.ts'
-import { hashObject } from '../../../store/hash-object.ts'
 import { publish } from '../../../store/publish.ts'
 import type { ObjectStore } from '../../../store/store.ts'
-import { DatasetDamaged } from '../errors.ts'
 import type { EncodedBlock, MergeContext, MergeTasks } from '../shuffle/merge-task-types.ts'
 import type { ShuffledRows } from '../shuffle/shuffle-rows.ts'
 import { type Block, cutBlocks } from './cut-blocks.ts'
@@ -25,7 +23,7 @@ export interface WrittenFiles {
   readonly tokens: { rows: number; tokens: number }
 }
 
-/** Writes rows into the files of a version. Each is written once and read back before it counts. */
+/** Writes rows into the files of a version. Each is written once. */
 export async function writeFiles(context: MergeContext, shuffled: ShuffledRows, io: WriteIo): Promise<WrittenFiles> {
   const { folder, options } = context
   const spills = shuffled.spills.map(({ name, sources }) => ({ name, sources }))
@@ -42,21 +40,13 @@ export async function writeFiles(context: MergeContext, shuffled: ShuffledRows, 
     tokens.tokens += encoded.tokens
     io.onRows(encoded.rows)
   }
-  // The next file is written while this one is read back.
-  let verifying: Promise<void> = Promise.resolve()
   try {
     for (let first = await blocks.next(); !first.done; first = await blocks.next()) {
       io.signal?.throwIfAborted()
-      const file = await writeFile(first.value, blocks, { begin, take }, context, io)
-      files.push(file)
-      await verifying
-      verifying = readBack(file, io)
-      verifying.catch(() => {})
+      files.push(await writeFile(first.value, blocks, { begin, take }, context, io))
     }
-    await verifying
   } finally {
     await blocks.return(undefined)
-    await verifying.catch(() => {})
   }
   return { files, tokens }
 }
@@ -89,9 +79,4 @@ async function writeFile(
   const key = datasetKeys.file(version, { split, ...output, part: first.part, parts: first.parts })
   const { info, sha256 } = await publish(store, key, body(), { signal })
   return { key, split, rows, bytes: info.bytes, sha256 }
-}
-
-async function readBack({ key, sha256 }: DatasetFile, { store, signal }: WriteIo): Promise<void> {
-  if ((await hashObject(store, key, { signal })) === sha256) return
-  throw new DatasetDamaged(`${store.uri}/${key}`, 'does not hold what was written to it')
 }

@@ -1,4 +1,4 @@
-import type { Sample } from '../../../domain/sample.ts'
+import type { RawSample } from './raw-sample.ts'
 
 /**
  * What a row says of where it comes from, in the column `provenance`. Every row has every key, so that all rows have the
@@ -32,17 +32,10 @@ export function provenanceOfOld(version: number, file: string, row: number, sour
   }
 }
 
-export function provenanceOfSample(sample: Sample, run: string): RowProvenance {
-  const { source, provenance, model, weightVersion, truncated } = sample
+export function provenanceOfSample(sample: RawSample, run: string): RowProvenance {
+  const { source, provenance, model, weightVersion, truncated, tokens } = sample
   const { file, row, id = null, license = null, origin = null } = provenance
-  const tokens = tokensOf(sample)
   return { run, version: null, file, row, source, id, license, origin, model, weightVersion, truncated, tokens }
-}
-
-/** The last turn's prompt is the conversation up to it; the sum over turns would count their common beginning again. */
-function tokensOf({ turns, usage }: Sample): number {
-  const last = turns.at(-1)?.usage ?? usage
-  return last.promptTokens + last.completionTokens
 }
 
 /** The columns that the end of each row has. `promptId` is null for rows without a conversation. */
@@ -52,3 +45,6 @@ export function provenanceJson(promptId: string | null, provenance: RowProvenanc
 
 /** How the end of a row begins. Quotes inside of texts are escaped, so this is found nowhere else. */
 export const provenanceStart = ',"promptId":'
+
+/** Names of the columns that the end of each row has. */
+export const provenanceColumns: readonly string[] = ['promptId', 'provenance']

@@ -1,73 +1,106 @@
 import type { Column } from '../../../domain/columns.ts'
-import type { Message } from '../../../domain/prompt.ts'
 import type { RowShape, TurnShape } from '../../../domain/row-shape.ts'
-import type { Sample } from '../../../domain/sample.ts'
+import type { JsonPiece, RawMessage, RawSample } from './raw-sample.ts'
 
 /** Writes samples as rows of a dataset: all its columns in their order, those that we know nothing for null. */
 export function sampleRowWriter(shape: RowShape, columns: readonly Column[]) {
-  const roles = columnRoles(shape)
+  const writers = columnWriters(shape)
   // Columns of the shape that the dataset does not have: only a new dataset lacks them all.
-  const missing = [...roles.keys()].filter((name) => !columns.some((column) => column.name === name))
+  const missing = [...writers.keys()].filter((name) => !columns.some((column) => column.name === name))
   const names = [...columns.map(({ name }) => name), ...missing]
 
-  /** The row as JSON; undefined when the dataset's columns cannot hold the sample. */
-  return function rowOf(sample: Sample): string | undefined {
+  /** The row as JSON without its closing brace; undefined when the dataset's columns cannot hold the sample. */
+  return function rowOf(sample: RawSample): JsonPiece[] | undefined {
     if (!canHold(sample, shape)) return undefined
-    const parts: string[] = []
-    for (const name of names) {
-      const value = roles.get(name)?.(sample)
-      parts.push(`${JSON.stringify(name)}:${value === undefined ? 'null' : JSON.stringify(value)}`)
-    }
-    return `{${parts.join(',')}}`
+    const pieces: JsonPiece[] = []
+    names.forEach((name, n) => {
+      pieces.push(`${n === 0 ? '{' : ','}${JSON.stringify(name)}:`)
+      const write = writers.get(name)
+      if (write) write(sample, pieces)
+      else pieces.push('null')
+    })
+    return pieces
   }
 }
 
-type ValueOf = (sample: Sample) => unknown
+type Write = (sample: RawSample, pieces: JsonPiece[]) => void
 
-function columnRoles(shape: RowShape): Map<string, ValueOf> {
+function columnWriters(shape: RowShape): Map<string, Write> {
   const { turns, prompt, answer, system, tools, source, id } = shape
-  const roles = new Map<string, ValueOf>()
-  if (turns) {
-    roles.set(turns.column, (sample) => {
-      const list = turnMessages(sample, shape).map((message) => turnOf(message, turns))
-      return turns.isText ? JSON.stringify(list) : list
+  const writers = new Map<string, Write>()
+  if (turns) writers.set(turns.column, turnsWriter(shape, turns))
+  if (prompt !== undefined) writers.set(prompt, contentWriter('user'))
+  if (answer !== undefined) writers.set(answer, contentWriter('assistant'))
+  if (system !== undefined) writers.set(system, contentWriter('system'))
+  if (tools !== undefined) {
+    writers.set(tools.column, ({ bytes, tools: node }, pieces) => {
+      if (!node) pieces.push('null')
+      else pieces.push(tools.isText ? JSON.stringify(bytes.toString('utf8', node.start, node.end)) : node)
     })
   }
-  if (prompt !== undefined) roles.set(prompt, ({ messages }) => contentOf(messages, 'user'))
-  if (answer !== undefined) roles.set(answer, ({ messages }) => contentOf(messages, 'assistant'))
-  if (system !== undefined) roles.set(system, ({ messages }) => contentOf(messages, 'system'))
-  if (tools !== undefined) {
-    roles.set(tools.column, (sample) => (tools.isText && sample.tools ? JSON.stringify(sample.tools) : sample.tools))
-  }
-  if (source !== undefined) roles.set(source, (sample) => sample.source)
-  if (id !== undefined) roles.set(id, (sample) => sample.promptId)
-  return roles
+  if (source !== undefined) writers.set(source, (sample, pieces) => void pieces.push(JSON.stringify(sample.source)))
+  if (id !== undefined) writers.set(id, (sample, pieces) => void pieces.push(`"${sample.promptId}"`))
+  return writers
 }
 
 /** Rows of one question and one answer hold nothing longer, and no system turn without a column for it. */
-function canHold({ messages, tools }: Sample, { turns, prompt, system, tools: toolColumn }: RowShape): boolean {
+function canHold({ messages, tools }: RawSample, { turns, prompt, system, tools: toolColumn }: RowShape): boolean {
   if (tools && !toolColumn) return false
   if (turns) return true
   const rest = messages.filter(({ role }) => role !== 'system' || system === undefined)
   return prompt !== undefined && rest.map(({ role }) => role).join() === 'user,assistant'
 }
 
+function turnsWriter(shape: RowShape, turns: TurnShape): Write {
+  const writeTurn = turnWriter(turns)
+  const writeList: Write = (sample, pieces) => {
+    turnMessages(sample, shape).forEach((message, n) => {
+      pieces.push(n === 0 ? '[' : ',')
+      writeTurn(message, pieces)
+    })
+    pieces.push(']')
+  }
+  if (!turns.isText) return writeList
+  return (sample, pieces) => {
+    const list: JsonPiece[] = []
+    writeList(sample, list)
+    pieces.push(JSON.stringify(textOf(list, sample.bytes)))
+  }
+}
+
+/** The JSON that pieces are together. */
+export function textOf(pieces: readonly JsonPiece[], bytes: Buffer): string {
+  return pieces
+    .map((piece) => (typeof piece === 'string' ? piece : bytes.toString('utf8', piece.start, piece.end)))
+    .join('')
+}
+
 /** The turns that go into the list: not what has a column of its own. */
-function turnMessages({ messages }: Sample, { system, answer }: RowShape): Message[] {
+function turnMessages({ messages }: RawSample, { system, answer }: RowShape): readonly RawMessage[] {
   const withoutSystem = system !== undefined && messages[0]?.role === 'system' ? messages.slice(1) : messages
   return answer !== undefined && withoutSystem.at(-1)?.role === 'assistant' ? withoutSystem.slice(0, -1) : withoutSystem
 }
 
-function turnOf(message: Message, { role, content, reasoning = 'reasoning_content', names, keys }: TurnShape) {
-  const turn: Record<string, unknown> = {}
-  for (const key of keys) turn[key] = null
-  turn[role] = names[message.role]
-  turn[content] = message.content
-  if (message.reasoning_content !== undefined) turn[reasoning] = message.reasoning_content
-  if (message.tool_calls) turn.tool_calls = message.tool_calls.map(callWithTextArguments)
-  if (message.tool_call_id !== undefined) turn.tool_call_id = message.tool_call_id
-  if (message.name !== undefined) turn.name = message.name
-  return turn
+function turnWriter({ role, content, reasoning = 'reasoning_content', names, keys }: TurnShape) {
+  const allKeys = [...new Set([...keys, role, content])]
+
+  return function writeTurn(message: RawMessage, pieces: JsonPiece[]): void {
+    const rest: Record<string, unknown> = { ...message.rest }
+    if (message.rest.tool_calls) rest.tool_calls = message.rest.tool_calls.map(callWithTextArguments)
+    allKeys.forEach((key, n) => {
+      pieces.push(`${n === 0 ? '{' : ','}${JSON.stringify(key)}:`)
+      if (key === role) pieces.push(JSON.stringify(names[message.role]))
+      else if (key === content) pieces.push(message.content)
+      else if (key === reasoning) pieces.push(message.reasoning ?? 'null')
+      else pieces.push(JSON.stringify(rest[key] ?? null))
+      delete rest[key]
+    })
+    // Keys that the dataset's turns do not have: rather another key than a call of a tool or a thought that is lost.
+    if (message.reasoning && !allKeys.includes(reasoning))
+      pieces.push(`,${JSON.stringify(reasoning)}:`, message.reasoning)
+    for (const [key, value] of Object.entries(rest)) pieces.push(`,${JSON.stringify(key)}:${JSON.stringify(value)}`)
+    pieces.push('}')
+  }
 }
 
 /** Arguments as a text, as OpenAI has them: as objects they would have another type in every row. */
@@ -77,6 +110,8 @@ function callWithTextArguments(call: unknown): unknown {
   return { ...(call as object), function: { ...inner, arguments: JSON.stringify(inner.arguments) } }
 }
 
-function contentOf(messages: readonly Message[], role: Message['role']): string | undefined {
-  return messages.find((message) => message.role === role)?.content
+function contentWriter(role: RawMessage['role']): Write {
+  return ({ messages }, pieces) => {
+    pieces.push(messages.find((message) => message.role === role)?.content ?? 'null')
+  }
 }

@@ -1,8 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { trainSplit } from '../../../domain/splits.ts'
-import { newSketch, observe, type TypeSketch } from '../../../domain/type-sketch.ts'
-import type { Row } from '../../../formats/conversation/row.ts'
-import type { JsonPiece } from '../../../formats/pieces.ts'
+import { newSketch, observeSeen, type TypeSketch } from '../../../domain/type-sketch.ts'
+import type { JsonPiece as JsonBlock } from '../../../formats/pieces.ts'
 import { forEachSpan, isBlankSpan } from '../../../formats/text/spans.ts'
 import { fateOf } from '../../../shuffle/digest.ts'
 import type { SpillWriter } from '../../../shuffle/spill-writer.ts'
@@ -11,14 +10,17 @@ import { objectionTo } from '../rows/judge-sample.ts'
 import { oldRowReader } from '../rows/old-row.ts'
 import { ownFactsOf } from '../rows/own-row.ts'
 import { provenanceJson, provenanceOfOld, provenanceOfSample } from '../rows/provenance.ts'
-import { parseSample } from '../rows/read-sample.ts'
+import { parseRaw, type RawNode, RawSyntax } from '../rows/raw-json.ts'
+import { type RawSample, readRawSample } from '../rows/raw-sample.ts'
 import { sampleRowWriter } from '../rows/sample-row.ts'
 import { countAt, SourceTable, unnamedSource } from '../rows/source-table.ts'
+import { thinRowReader } from '../rows/thin-row.ts'
 import type { MergeContext, MergeFile, NumberedPiece, ReadSide, ScannedBatch } from './merge-task-types.ts'
 
 /** Reads the rows of pieces, judges them, and spills those that may stay under the keys that decide their fate. */
 export function batchScanner(context: MergeContext, spills: SpillWriter) {
   const { options, files, shape, columns, baseVersion, run, hasProvenance } = context
+  const thinRow = thinRowReader(options.mapping)
   const factsOf = oldRowReader(options.mapping)
   const rowOf = sampleRowWriter(shape, columns)
 
@@ -42,54 +44,56 @@ export function batchScanner(context: MergeContext, spills: SpillWriter) {
   }
 
   function scanOld(line: Buffer, { file, number, row }: RowPlace, books: Books): void {
-    const parsed = parseRow(line, row)
-    observe(books.sketch, parsed)
-    const { promptId, source } = factsOf(parsed)
+    const node = readRow(line, row)
+    observeSeen(books.sketch, node)
+    const { promptId, source } = factsOf(thinRow(line, node))
     const tag = books.read(readSide(file), source)
-    const end = hasProvenance ? ending(parsed, promptId, provenanceOfOld(baseVersion, file.name, row, source)) : '}\n'
-    spills.addBytes(keyOf(promptId, number, row, 0, tag), withoutEnd(line), end, fate(number, row))
+    const end = provenanceJson(promptId, provenanceOfOld(baseVersion, file.name, row, source))
+    const isEmpty = node.names?.length === 0
+    const pieces = [{ start: node.start, end: node.end - 1 }, hasProvenance ? `${isEmpty ? '' : ','}${end}}\n` : '}\n']
+    spills.addPieces(keyOf(promptId, number, row, 0, tag), line, pieces, fate(number, row))
   }
 
-  /** The end of a row says all that there is to know: the rest need not be parsed. */
+  /** The end of a row says all that there is to know: the rest need not be looked at. */
   function scanOwn(line: Buffer, { file, number, row }: RowPlace, books: Books): void {
     const { promptId, source, tokens } = ownFactsOf(line, row)
     const tag = books.read(readSide(file), source)
-    spills.addBytes(keyOf(promptId, number, row, tokens, tag), line, '\n', fate(number, row))
+    const pieces = [{ start: 0, end: line.length }, '\n']
+    spills.addPieces(keyOf(promptId, number, row, tokens, tag), line, pieces, fate(number, row))
   }
 
-  function scanSample(line: Buffer, { number, row }: RowPlace, books: Books): void {
-    const sample = parseSample(line)
+  function scanSample(line: Buffer, { number, row: rowNumber }: RowPlace, books: Books): void {
+    const sample = readSample(line, rowNumber)
     const tag = books.read('new', sample.source)
-    const text = rowOf(sample)
-    const objection = objectionTo(sample, options) ?? (text === undefined ? 'unfit' : undefined)
-    if (objection || text === undefined) {
+    const pieces = rowOf(sample)
+    const objection = objectionTo(sample, options) ?? (pieces === undefined ? 'unfit' : undefined)
+    if (objection || pieces === undefined) {
       books.drop(objection ?? 'unfit', tag)
       return
     }
-    observe(books.sketch, JSON.parse(text))
-    const provenance = provenanceOfSample(sample, run)
-    const end = hasProvenance ? `,${provenanceJson(sample.promptId, provenance)}}\n` : '}\n'
-    const key = keyOf(sample.promptId, number, row, provenance.tokens ?? 0, tag)
-    spills.add(key, `${text.slice(0, -1)}${end}`, fate(number, row))
+    const { promptId, tokens } = sample
+    pieces.push(hasProvenance ? `,${provenanceJson(promptId, provenanceOfSample(sample, run))}}\n` : '}\n')
+    spills.addPieces(keyOf(promptId, number, rowNumber, tokens, tag), line, pieces, fate(number, rowNumber))
+    const row = spills.lastRow
+    observeSeen(books.sketch, parseRaw(row, 0, row.length))
   }
 
   /** By place, so that rows with the same conversation do not end up side by side. */
   function fate(file: number, row: number): string {
-    if (options.order === 'shuffle') return fateOf(options.seed, `${file}:${row}`)
-    return (
-      file.toString(16).padStart(8, '0') + row.toString(16).padStart(8, '0') + fateOf(options.seed, `${file}:${row}`)
-    )
+    const place = `${file}:${row}`
+    if (options.order === 'shuffle') return fateOf(options.seed, place)
+    return file.toString(16).padStart(8, '0') + row.toString(16).padStart(8, '0') + fateOf(options.seed, place)
   }
-}
-
-function readSide({ side, split }: MergeFile): ReadSide {
-  return side === 'old' && split !== trainSplit ? 'heldOut' : side
 }
 
 interface RowPlace {
   file: MergeFile
   number: number
   row: number
+}
+
+function readSide({ side, split }: MergeFile): ReadSide {
+  return side === 'old' && split !== trainSplit ? 'heldOut' : side
 }
 
 function keyOf(promptId: string | null, group: number, row: number, weight: number, tag: number) {
@@ -101,39 +105,38 @@ function placeId(group: number, row: number): string {
   return fateOf('place', `${group}:${row}`).slice(0, 32)
 }
 
-const closingBrace = 125
-
-/** The row without its closing brace and what may follow it. */
-function withoutEnd(line: Buffer): Buffer {
-  return line.subarray(0, line.lastIndexOf(closingBrace))
-}
-
-function ending(row: Row, promptId: string | null, provenance: ReturnType<typeof provenanceOfOld>): string {
-  const isEmpty = Object.keys(row).length === 0
-  return `${isEmpty ? '' : ','}${provenanceJson(promptId, provenance)}}\n`
-}
-
-function forEachLine(piece: JsonPiece, visit: (line: Buffer, row: number) => void): void {
-  const bytes = Buffer.from(piece.bytes.buffer, piece.bytes.byteOffset, piece.bytes.length)
-  if (piece.isCut) throw new BadRow(piece.firstRow, 'is longer than a row may be')
+/** Calls for every line that is not blank: its bytes, and its row. Throws `BadRow`. */
+function forEachLine(block: JsonBlock, visit: (line: Buffer, row: number) => void): void {
+  const bytes = Buffer.from(block.bytes.buffer, block.bytes.byteOffset, block.bytes.length)
+  if (block.isCut) throw new BadRow(block.firstRow, 'is longer than a row may be')
   const isAllUtf8 = isUtf8(bytes)
-  forEachSpan(piece.spans, (start, end, n) => {
+  forEachSpan(block.spans, (start, end, n) => {
     if (isBlankSpan(bytes, start, end)) return
     const line = bytes.subarray(start, end)
-    if (!isAllUtf8 && !isUtf8(line)) throw new BadRow(piece.firstRow + n, 'is not UTF-8')
-    visit(line, piece.firstRow + n)
+    if (!isAllUtf8 && !isUtf8(line)) throw new BadRow(block.firstRow + n, 'is not UTF-8')
+    visit(line, block.firstRow + n)
   })
 }
 
-function parseRow(line: Buffer, number: number): Row {
-  let row: unknown
+function readRow(line: Buffer, row: number): RawNode {
+  const start = line[0] === 0xef && line[1] === 0xbb && line[2] === 0xbf ? 3 : 0
   try {
-    row = JSON.parse(line.toString('utf8'))
+    const node = parseRaw(line, start, line.length)
+    if (node.kind === 'object') return node
   } catch (error) {
-    throw new BadRow(number, `is not JSON (${(error as Error).message})`)
+    if (!(error instanceof RawSyntax)) throw error
+    throw new BadRow(row, `is not JSON: ${error.message}`)
   }
-  if (typeof row !== 'object' || row === null || Array.isArray(row)) throw new BadRow(number, 'is not a JSON object')
-  return row as Row
+  throw new BadRow(row, 'is not a JSON object')
+}
+
+function readSample(line: Buffer, row: number): RawSample {
+  try {
+    return readRawSample(line)
+  } catch (error) {
+    if (error instanceof RawSyntax || error instanceof SyntaxError) throw new BadRow(row, error.message)
+    throw error
+  }
 }
 
 /** What is to be said of a batch. */
