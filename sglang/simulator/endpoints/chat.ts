@@ -58,7 +58,7 @@ function itemsOf(engine: Engine, fields: Fields): Item[] {
   try {
     refuseTooLong(promptIds.length, params.max_new_tokens, engine.options.contextLength)
     const { vocabSize } = engine.options.tokenizer
-    const sampling = resolveSampling(params, { vocabSize, hasFloats: true, refusesUnknownKeys: false })
+    const sampling = resolveSampling(params, { vocabSize, hasFloats: true, hasContract: false })
     return Array.from({ length: wanted }, (_, at) => ({ rid: at === 0 ? rid : newRid(), promptIds, sampling }))
   } catch (error) {
     engine.leak(rid)
@@ -122,7 +122,7 @@ function stream(engine: Engine, fields: Fields, items: Item[], call: Call): Stre
       items.map(async (item, index) => {
         const writer = new DeltaWriter(engine, fields, index, chunk)
         const ended = await runStream(engine, item, call, (generation, tokens) => writer.write(generation, tokens))
-        const failure = givenUp(ended)
+        const failure = givenUp(engine, ended)
         if (failure) send(streamedError(failure))
         else writer.finish(ended)
         return ended

@@ -56,7 +56,7 @@ function itemsOf(engine: Engine, fields: Fields, prompts: number[][]): Item[] {
     engine.refuseDuplicate(rid)
     try {
       refuseTooLong(promptIds.length, params.max_new_tokens, contextLength)
-      const context = { vocabSize: tokenizer.vocabSize, hasFloats: true, refusesUnknownKeys: false }
+      const context = { vocabSize: tokenizer.vocabSize, hasFloats: true, hasContract: false }
       const sampling = resolveSampling(params, context)
       return Array.from({ length: wanted }, (_, at) => ({ rid: at === 0 ? rid : newRid(), promptIds, sampling }))
     } catch (error) {
@@ -100,7 +100,7 @@ function stream(engine: Engine, fields: Fields, items: Item[], call: Call): Stre
           send(JSON.stringify({ ...headOf(fields, items), choices: [choice], usage: null }))
         }
         const ended = await runStream(engine, item, call, chunk)
-        const failure = givenUp(ended)
+        const failure = givenUp(engine, ended)
         if (failure) send(streamedError(failure))
         else chunk(ended, ended.job.written)
         return ended

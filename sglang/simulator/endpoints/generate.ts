@@ -19,12 +19,29 @@ export async function generate(engine: Engine, call: Call): Promise<Reply> {
     if (!isFields(fields)) throw new Invalid([notAnObject])
     if (fields.stream === true) return stream(engine, fields, call)
     const isBatch = hasList(fields)
-    const items = itemsOf(engine, fields)
-    const generations = await Promise.all(items.map((item) => runWhole(engine, item, call)))
+    const generations = await runAll(engine, fields, call)
     const chunks = generations.map((generation) => chunkOf(engine, fields, generation, generation.job.written))
     return json(isBatch ? chunks : chunks[0])
   } catch (error) {
     return nativeFailure(error)
+  }
+}
+
+/** Each prompt of a batch is checked and run by itself; the first that fails fails them all. */
+async function runAll(engine: Engine, fields: Fields, call: Call): Promise<Generation[]> {
+  const rids: string[] = []
+  try {
+    return await Promise.all(
+      promptsOf(fields).map(async (prompt, at) => {
+        const item = prepare(engine, fields, prompt, at)
+        rids.push(item.rid)
+        return runWhole(engine, item, call)
+      }),
+    )
+  } catch (error) {
+    // Before 0.5.17 the others went on, with nobody listening.
+    if (engine.options.compat === '0.5.23') for (const rid of rids) engine.abort(rid)
+    throw error
   }
 }
 
@@ -88,7 +105,7 @@ function prepare(engine: Engine, fields: Fields, prompt: unknown, at: number): I
     const sampling = resolveSampling(params, {
       vocabSize: engine.options.tokenizer.vocabSize,
       hasFloats: false,
-      refusesUnknownKeys: engine.options.compat === '0.5.23',
+      hasContract: engine.options.compat === '0.5.23',
     })
     refuseUnwritable(rid)
     return { rid, promptIds, sampling }

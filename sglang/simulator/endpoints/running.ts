@@ -18,7 +18,7 @@ const longestBacklog = 64
 export function runWhole(engine: Engine, item: Item, call: Call): Promise<Generation> {
   return new Promise((resolve, reject) => {
     const onEnd = (generation: Generation) => {
-      const failure = givenUp(generation)
+      const failure = givenUp(engine, generation)
       if (failure) reject(failure)
       else resolve(generation)
     }
@@ -60,11 +60,15 @@ export function runStream(
 }
 
 /** The failure that a request ended with, where it is one for HTTP. */
-export function givenUp(generation: Generation): GivenUp | undefined {
+export function givenUp({ options }: Engine, generation: Generation): GivenUp | undefined {
   const finish = generation.finishReason()
   if (finish?.type !== 'abort' || !finish.status_code) return undefined
-  return new GivenUp(finish.message, finish.status_code)
+  const isRaised = options.compat === '0.5.23' ? finish.status_code >= 400 : raisedStatuses.has(finish.status_code)
+  return isRaised ? new GivenUp(finish.message, finish.status_code) : undefined
 }
+
+/** Older versions make no other status of a finish reason the status of the reply. */
+const raisedStatuses = new Set([400, 500, 503])
 
 function replanning({ hooks }: Call): Pick<GenerationRequest, 'replan'> {
   return hooks.plan ? { replan: hooks.plan } : {}

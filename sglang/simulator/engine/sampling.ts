@@ -34,17 +34,18 @@ export interface SamplingContext {
   vocabSize: number
   /** The OpenAI endpoints turn numbers into floats, and messages show it. */
   hasFloats: boolean
-  /** SGLang from 0.5.22 on refuses an unknown key instead of tripping over it. */
-  refusesUnknownKeys: boolean
+  /** SGLang from 0.5.22 on refuses an unknown key instead of tripping over it, and has limits. */
+  hasContract: boolean
 }
 
 /** Throws `Refused` in SGLang's words, or `Unhandled`. */
 export function resolveSampling(params: SamplingParams, context: SamplingContext): Sampling {
   const unknown = unknownKeyOf(params)
   if (unknown !== undefined) {
-    if (context.refusesUnknownKeys) throw new OutsideContract(`Unexpected sampling parameter: ${unknown}`)
+    if (context.hasContract) throw new OutsideContract(`Unexpected sampling parameter: ${unknown}`)
     throw new Unhandled(`SamplingParams got an unexpected keyword argument '${unknown}'`)
   }
+  if (context.hasContract) refuseTooMany(params)
   const number = (key: string, or: number) => numberOf(params, key, or)
   const shown = (value: number) => (context.hasFloats && Number.isInteger(value) ? `${value}.0` : `${value}`)
   const temperature = number('temperature', 1)
@@ -91,6 +92,16 @@ export function resolveSampling(params: SamplingParams, context: SamplingContext
     streamInterval: Math.max(1, number('stream_interval', 1)),
     jsonSchema: typeof params.json_schema === 'string' ? params.json_schema : undefined,
     regex: typeof params.regex === 'string' ? params.regex : undefined,
+  }
+}
+
+/** Stop strings and stop patterns of one request at most, from 0.5.23 on. */
+const mostStops = 32
+
+function refuseTooMany(params: SamplingParams): void {
+  for (const key of ['stop', 'stop_regex']) {
+    const count = strings(params[key]).length
+    if (count > mostStops) throw new OutsideContract(`${key} must have at most ${mostStops} items, got ${count}.`)
   }
 }
 
