@@ -1,6 +1,5 @@
 import { lstat, readdir, readlink, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { breakAbandonedLock } from './file-lock.ts'
 import { hasCode, lockPrefix, temporaryPrefix, versionOf } from './file-write.ts'
 import { isValidKey, ownNamePrefix } from './keys.ts'
 import { livenessOf } from './process-mark.ts'
@@ -33,11 +32,6 @@ export async function* listLeftoverFiles(
     if (liveness === 'alive' || (liveness === 'unknown' && !isOld)) continue
     yield { key, path, kind, startedAt: stats.birthtime, bytes: kind === 'lock' ? 0 : stats.size }
   }
-}
-
-/** Removes an abandoned lock; true unless a living process holds it. */
-export async function removeLeftoverLock(path: string): Promise<boolean> {
-  return await breakAbandonedLock(path)
 }
 
 interface Entry {

@@ -10,7 +10,8 @@ import {
   RangeNotSatisfiable,
   StoreUnavailable,
 } from './errors.ts'
-import { listFiles, listLeftoverFiles, removeLeftoverLock } from './file-list.ts'
+import { listFiles, listLeftoverFiles } from './file-list.ts'
+import { breakAbandonedLock } from './file-lock.ts'
 import {
   ConditionNotMet,
   copyFileDurably,
@@ -144,7 +145,7 @@ export class FileStore implements DurableStore {
     checkPrefix(this.uri, prefix)
     const collected: Leftover[] = []
     for await (const { path, ...leftover } of listLeftoverFiles(this.#root, prefix, olderThanMs, signal)) {
-      if (leftover.kind === 'lock' && !(await removeLeftoverLock(path))) continue
+      if (leftover.kind === 'lock' && !(await breakAbandonedLock(path))) continue
       if (leftover.kind !== 'lock') {
         await unlink(path).catch((error) => {
           if (!hasCode(error, 'ENOENT')) throw this.#unavailable(leftover.key, 'collect', error)
