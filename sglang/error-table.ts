@@ -17,7 +17,7 @@ export type Finding = 'aborted' | 'nan' | 'empty' | 'malformed' | 'degenerate' |
 /**
  * - `never`: asking again would not help; the prompt fails at once.
  * - `here`: ask the same engine again.
- * - `elsewhere`: ask another engine where there is one, else the same.
+ * - `elsewhere`: ask the same engine once more, then another one where there is one.
  * - `park`: the engine is in trouble; ask again when it is well. Burns no attempt.
  * - `refuse`: the engine is set up wrongly for this run; nothing is asked of it any more. Burns no attempt.
  */

@@ -119,7 +119,7 @@ async function askTurn(question: TurnQuestion, attempts: FailedAttempt[], contex
     if (errorClass.retry === 'refuse') throw new EngineRefused(answer.symptom.said)
     if (errorClass.retry === 'park') engine.park(answer.symptom.said)
     else attempts.push(failed)
-    const next = nextStep(errorClass, attempts.length, context)
+    const next = nextStep(errorClass, attempts, context)
     if (next === 'fail')
       return { kind: 'failure', failure: failureFor(question.prompt, errorClass.reason, attempts, context.now()) }
     if (next === 'defer') return { kind: 'deferred', promptId: question.prompt.promptId, attempts }
@@ -175,15 +175,19 @@ function objection(finding: NonNullable<Symptom['finding']>, said: string): Answ
   return { kind: 'symptom', symptom: { status: 200, finding, said } }
 }
 
-/** What follows a failed attempt; `attempts` counts those that were burnt, this one included. */
+/** Most of what fails once succeeds the second time, and moving a prompt costs its shard another dispatch. */
+const triesBeforeMoving = 2
+
+/** What follows the last of the failed attempts, all of which were burnt unless it parked the engine. */
 function nextStep(
   errorClass: ErrorClass,
-  attempts: number,
-  { settings, canDefer }: AskContext,
+  attempts: FailedAttempt[],
+  { settings, canDefer, engine }: AskContext,
 ): 'again' | 'defer' | 'fail' {
   if (errorClass.retry === 'park') return 'again'
-  if (errorClass.retry === 'never' || attempts >= settings.attempts) return 'fail'
-  return errorClass.retry === 'elsewhere' && canDefer ? 'defer' : 'again'
+  if (errorClass.retry === 'never' || attempts.length >= settings.attempts) return 'fail'
+  const triesHere = attempts.filter((attempt) => attempt.engine === engine.queue).length
+  return errorClass.retry === 'elsewhere' && canDefer && triesHere >= triesBeforeMoving ? 'defer' : 'again'
 }
 
 const longestBackOffMs = 30_000
