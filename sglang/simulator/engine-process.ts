@@ -15,10 +15,13 @@ export class EngineProcess implements EngineHost {
   #given: SimulatedEngineOptions
   #options: ResolvedOptions
   readonly #servers = new Set<HttpServer>()
+  /** The one of them that takes new connections. */
+  #open: HttpServer | 'opening' | undefined
   readonly #timers = new Set<NodeJS.Timeout>()
   readonly #abortListeners = new Set<() => void>()
   #state: 'up' | 'dead' | 'closed' = 'up'
   #stall: Promise<void> | undefined
+  #reopening: NodeJS.Timeout | undefined
 
   private constructor(options: SimulatedEngineOptions) {
     this.#given = options
@@ -34,7 +37,7 @@ export class EngineProcess implements EngineHost {
     await started.#listen(started.#options.port)
     if (loadMs > 0) {
       await started.#closeServers('end')
-      started.#later(loadMs, () => started.#comeUp())
+      started.#later(loadMs, () => started.#openPort(() => started.#warmUp()))
     } else started.#warmUp()
     for (const fault of options.faults ?? []) started.faults.set(fault)
     return started
@@ -54,6 +57,7 @@ export class EngineProcess implements EngineHost {
   die(): void {
     if (this.#state !== 'up') return
     this.#state = 'dead'
+    this.#stall = undefined
     this.engine.stop()
     this.#closeServers('reset').catch(ignore)
     this.#given.onDeath?.()
@@ -64,22 +68,24 @@ export class EngineProcess implements EngineHost {
     this.#state = 'up'
     this.#options = resolveOptions(this.#given)
     this.engine = this.#newEngine()
-    this.#comeUp()
+    this.#openPort(() => this.#warmUp())
   }
 
   refuseConnections(forMs: number): void {
     // Requests under way are answered, over the connections that they came by.
-    for (const server of this.#servers) server.stopListening()
-    this.#later(forMs, () => this.#comeUp())
+    this.#stopListening()
+    clearTimeout(this.#reopening)
+    this.#reopening = this.#later(forMs, () => this.#openPort(ignore))
   }
 
   stall(forMs: number): void {
-    this.#stall = new Promise((resolve) => {
-      this.#later(forMs, () => {
-        this.#stall = undefined
-        resolve()
+    const before = this.#stall
+    const stall: Promise<void> = new Promise<void>((resolve) => this.#later(forMs, resolve))
+      .then(() => before)
+      .then(() => {
+        if (this.#stall === stall) this.#stall = undefined
       })
-    })
+    this.#stall = stall
   }
 
   onAbort(callback: () => void): () => void {
@@ -114,12 +120,13 @@ export class EngineProcess implements EngineHost {
   }
 
   /** Opens the port again; tries on while it is taken. */
-  #comeUp(): void {
-    if (this.#state !== 'up') return
-    this.#listen(this.port).then(
-      () => this.#warmUp(),
-      () => this.#later(rebindMs, () => this.#comeUp()),
-    )
+  #openPort(then: () => void): void {
+    if (this.#state !== 'up' || this.#open) return
+    this.#open = 'opening'
+    this.#listen(this.port).then(then, () => {
+      if (this.#open === 'opening') this.#open = undefined
+      this.#later(rebindMs, () => this.#openPort(then))
+    })
   }
 
   #warmUp(): void {
@@ -140,22 +147,35 @@ export class EngineProcess implements EngineHost {
       edge: this.#options.edge,
     })
     this.port = await server.listen(this.#options.host, port)
-    if (this.#state !== 'up') await server.close('reset')
-    else this.#servers.add(server)
+    if (this.#state !== 'up') {
+      await server.close('reset')
+      return
+    }
+    this.#servers.add(server)
+    this.#open = server
   }
 
   async #closeServers(how: 'reset' | 'end'): Promise<void> {
     const servers = [...this.#servers]
     this.#servers.clear()
+    this.#open = undefined
     await Promise.all(servers.map((server) => server.close(how)))
   }
 
-  #later(ms: number, callback: () => void): void {
+  #stopListening(): void {
+    const server = this.#open
+    if (!(server instanceof HttpServer)) return
+    this.#open = undefined
+    server.stopListening().then(() => this.#servers.delete(server), ignore)
+  }
+
+  #later(ms: number, callback: () => void): NodeJS.Timeout {
     const timer = setTimeout(() => {
       this.#timers.delete(timer)
       callback()
     }, ms)
     this.#timers.add(timer)
+    return timer
   }
 }
 

@@ -179,8 +179,11 @@ export class Engine {
     return tokens
   }
 
+  /** The end of the process that it stands for: clients that leave because of it find nothing to give up any more. */
   stop(): void {
     this.clock.stop()
+    this.#inFlight.clear()
+    this.#streams.clear()
   }
 
   #feedStreams(): boolean {

@@ -18,12 +18,20 @@ export interface HttpServerOptions {
   edge: EdgeTimes
 }
 
+/** What a connection has been used for. */
+interface Use {
+  /** Requests that came by it. */
+  served: number
+  /** Those of them that are not answered yet. */
+  underWay: number
+  idleTimer: NodeJS.Timeout | undefined
+}
+
 /** A server that behaves at the edge as uvicorn does under SGLang. */
 export class HttpServer {
   readonly #server: Server
   readonly #sockets = new Set<Socket>()
-  readonly #served = new WeakMap<Socket, number>()
-  readonly #idleTimers = new WeakMap<Socket, NodeJS.Timeout>()
+  readonly #uses = new WeakMap<Socket, Use>()
 
   constructor(readonly options: HttpServerOptions) {
     this.#server = createServer({ requestTimeout: 0, keepAliveTimeout: 0 }, (request, response) => {
@@ -32,7 +40,7 @@ export class HttpServer {
     this.#server.on('connection', (socket: Socket) => {
       this.#sockets.add(socket)
       socket.once('close', () => {
-        clearTimeout(this.#idleTimers.get(socket))
+        clearTimeout(this.#useOf(socket).idleTimer)
         this.#sockets.delete(socket)
       })
     })
@@ -55,9 +63,9 @@ export class HttpServer {
     })
   }
 
-  /** Takes no new connection; requests under way go on. */
-  stopListening(): void {
-    this.#server.close()
+  /** Takes no new connection; requests under way go on. Resolves when the last of them is answered. */
+  stopListening(): Promise<void> {
+    return new Promise((resolve) => this.#server.close(() => resolve()))
   }
 
   /** Resolves when the port is free and no connection is left. */
@@ -80,12 +88,11 @@ export class HttpServer {
     await this.options.whenMoving()
     const reply = await this.#replyTo(call)
     await this.options.whenMoving()
-    await send(response, reply, call.hooks)
+    await send(response, reply, call.hooks, this.options.whenMoving)
   }
 
   async #callOf(request: IncomingMessage, response: ServerResponse): Promise<Call> {
-    const served = this.#served.get(request.socket) ?? 0
-    this.#served.set(request.socket, served + 1)
+    const isReused = this.#useOf(request.socket).served > 0
     this.#closeWhenIdle(request.socket, response)
     const url = request.url ?? '/'
     const queryAt = url.indexOf('?')
@@ -94,7 +101,7 @@ export class HttpServer {
       path: queryAt < 0 ? url : url.slice(0, queryAt),
       query: queryAt < 0 ? '' : url.slice(queryAt + 1),
       headers: request.headers,
-      isReused: served > 0,
+      isReused,
       body: await bodyOf(request),
       onGone: (kind, callback) => this.#whenGone(response, kind, callback),
       hooks: {},
@@ -127,13 +134,21 @@ export class HttpServer {
 
   /** To the moment that uvicorn does it; Node's own timer waits a second longer than it is told. */
   #closeWhenIdle(socket: Socket, response: ServerResponse): void {
-    clearTimeout(this.#idleTimers.get(socket))
+    const use = this.#useOf(socket)
+    use.served++
+    use.underWay++
+    clearTimeout(use.idleTimer)
     response.once('finish', () => {
-      this.#idleTimers.set(
-        socket,
-        setTimeout(() => socket.end(), this.options.edge.idleMs),
-      )
+      use.underWay--
+      // Under load Node can hand over the next request before it says that the last reply is out.
+      if (use.underWay === 0) use.idleTimer = setTimeout(() => socket.end(), this.options.edge.idleMs)
     })
+  }
+
+  #useOf(socket: Socket): Use {
+    const use = this.#uses.get(socket) ?? { served: 0, underWay: 0, idleTimer: undefined }
+    this.#uses.set(socket, use)
+    return use
   }
 
   /** SGLang looks every few seconds, counted from the request, whether the client of a plain one left; a stream's is noticed. */

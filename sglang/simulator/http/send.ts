@@ -3,8 +3,13 @@ import type { Delivery, RequestHooks } from '../faults/hooks.ts'
 import type { Reply, StreamReply, WholeReply } from './reply.ts'
 
 /** Sends a reply as uvicorn does, unless a fault has other plans for it. */
-export async function send(response: ServerResponse, reply: Reply, hooks: RequestHooks): Promise<void> {
-  if (reply.kind === 'stream') return sendStream(response, reply, hooks)
+export async function send(
+  response: ServerResponse,
+  reply: Reply,
+  hooks: RequestHooks,
+  whenMoving: () => Promise<void> | undefined,
+): Promise<void> {
+  if (reply.kind === 'stream') return sendStream(response, reply, hooks, whenMoving)
   const whole = hooks.reply ? hooks.reply(reply) : reply
   if (hooks.delivery) sendBroken(response, whole, hooks.delivery)
   else sendWhole(response, whole)
@@ -34,6 +39,7 @@ async function sendStream(
   response: ServerResponse,
   { run, sendsHeadAtOnce }: StreamReply,
   hooks: RequestHooks,
+  whenMoving: () => Promise<void> | undefined,
 ): Promise<void> {
   beginHead(response)
   response.setHeader('content-type', 'text/event-stream; charset=utf-8')
@@ -42,6 +48,7 @@ async function sendStream(
   let isOver = false
   await run((data) => {
     if (isOver) return
+    holdBack(response, whenMoving())
     const event = hooks.event ? hooks.event(data, index++) : data
     if (event !== undefined) {
       response.write(`data: ${event}\n\n`)
@@ -52,6 +59,16 @@ async function sendStream(
     else response.end()
   })
   if (!isOver) response.end()
+}
+
+/** What is written goes out when the server's loop moves again. */
+function holdBack(response: ServerResponse, moving: Promise<void> | undefined): void {
+  if (!moving || response.writableCorked > 0) return
+  response.cork()
+  moving.then(
+    () => response.uncork(),
+    () => {},
+  )
 }
 
 function sendBroken(response: ServerResponse, reply: WholeReply, delivery: Delivery): void {

@@ -17,6 +17,7 @@ export class SimulatedClock {
   #realBaseMs = performance.now()
   #baseMs = 0
   #isPaused = false
+  #isStopped = false
   #timer: NodeJS.Timeout | undefined
   #immediate: NodeJS.Immediate | undefined
   /** Called with each tick while it returns true: somebody wants tokens as they come. */
@@ -75,7 +76,7 @@ export class SimulatedClock {
     this.wake()
     this.#baseMs = this.nowMs()
     this.#isPaused = true
-    this.stop()
+    this.#disarm()
   }
 
   resume(): void {
@@ -91,7 +92,13 @@ export class SimulatedClock {
     this.#deliver(this.scheduler.advanceTo(this.timeScale === 0 ? Number.POSITIVE_INFINITY : this.nowMs()))
   }
 
+  /** For good: an engine that died does nothing any more, whoever still calls it. */
   stop(): void {
+    this.#isStopped = true
+    this.#disarm()
+  }
+
+  #disarm(): void {
     clearTimeout(this.#timer)
     clearImmediate(this.#immediate)
     this.#timer = undefined
@@ -103,9 +110,9 @@ export class SimulatedClock {
   }
 
   #arm(): void {
-    this.stop()
+    this.#disarm()
     const nextMs = this.scheduler.nextEventMs()
-    if (this.#isPaused || nextMs === Number.POSITIVE_INFINITY) return
+    if (this.#isPaused || this.#isStopped || nextMs === Number.POSITIVE_INFINITY) return
     if (this.timeScale === 0) {
       this.#immediate = setImmediate(() => this.#fire())
       return
