@@ -35,6 +35,8 @@ export class EngineProcess implements EngineHost {
     const started = new EngineProcess(options)
     const { loadMs } = started.#options
     await started.#listen(started.#options.port)
+    // Now that the port is known, which the server tells of itself.
+    started.engine = started.#newEngine()
     if (loadMs > 0) {
       await started.#closeServers('end')
       started.#later(loadMs, () => started.#openPort(() => started.#warmUp()))

@@ -12,6 +12,7 @@ import {
 import { promptName } from '../../sglang/simulator/text/answer.ts'
 import { StubTokenizer } from '../../sglang/simulator/text/stub-tokenizer.ts'
 import { ask, askJson, eventsOf } from './simulator/ask.ts'
+import { eventually } from './simulator/eventually.ts'
 
 const started: SimulatedEngine[] = []
 afterEach(() => Promise.all(started.splice(0).map((engine) => engine.close())))
@@ -137,14 +138,14 @@ describe('control', () => {
     const engine = await start({ ...slow, cap: 2 })
     const send = (rid: string) => askJson(engine.url, '/generate', { rid, text: rid, sampling_params: endless })
     const replies = [send('job-1'), send('job-10'), send('job-12'), send('other')]
-    await expect.poll(() => engine.stats().running + engine.stats().waiting).toBe(4)
+    await eventually(() => engine.stats().running + engine.stats().waiting).toBe(4)
     expect((await askJson(engine.url, '/abort_request', { rid: 'job-1' })).status).toBe(200)
     const aborted = (await Promise.all(replies.slice(0, 3))).map((reply) => JSON.parse(reply.body).meta_info)
     expect(aborted.map((meta) => meta.finish_reason.type)).toEqual(['abort', 'abort', 'abort'])
     expect(aborted.filter((meta) => meta.finish_reason.message === 'Abort in waiting queue')[0]).not.toHaveProperty(
       'prompt_tokens',
     )
-    await expect.poll(() => engine.stats().running).toBe(1)
+    await eventually(() => engine.stats().running).toBe(1)
     await askJson(engine.url, '/abort_request', { abort_all: true })
     expect(JSON.parse((await replies[3])?.body ?? '').meta_info.finish_reason.type).toBe('abort')
   })
@@ -153,7 +154,7 @@ describe('control', () => {
     const engine = await start(slow)
     const send = () => askJson(engine.url, '/generate', { rid: 'same', text: 'x', sampling_params: endless })
     const first = send()
-    await expect.poll(() => engine.stats().running).toBe(1)
+    await eventually(() => engine.stats().running).toBe(1)
     const second = await send()
     expect(second.status).toBe(400)
     expect(JSON.parse(second.body).error.message).toBe('Duplicate request ID detected: same')
@@ -165,7 +166,7 @@ describe('control', () => {
     const engine = await start({ ...slow, timeScale: 0.01 })
     expect(await asked(engine, '/pause_generation', { mode: 'in_place' })).toMatchObject({ status: 'ok' })
     const reply = askJson(engine.url, '/generate', { text: 'x', sampling_params: { max_new_tokens: 3 } })
-    await expect.poll(() => engine.stats().waiting + engine.stats().running).toBe(1)
+    await eventually(() => engine.stats().waiting + engine.stats().running).toBe(1)
     expect((await ask(engine.url, { method: 'POST', path: '/flush_cache' })).status).toBe(400)
     expect((await askJson(engine.url, '/slow_down', { forward_sleep_time: 2 })).status).toBe(200)
     await asked(engine, '/continue_generation', {})

@@ -7,6 +7,7 @@ import {
   startSimulatedEngine,
 } from '../../sglang/simulator/simulated-engine.ts'
 import { ask, askJson, eventsOf } from './simulator/ask.ts'
+import { eventually } from './simulator/eventually.ts'
 import type { RecordedReply } from './simulator/transcript.ts'
 
 const quick = { healthMs: 20, healthTimeoutMs: 100, disconnectPollMs: 50, streamDisconnectMs: 50, drainPollMs: 10 }
@@ -54,7 +55,7 @@ const settled = (reply: Promise<RecordedReply>): Promise<number | string> =>
     (error: { code: string }) => error.code,
   )
 const statusOf = (engine: SimulatedEngine, path: string) => settled(ask(engine.url, { path }))
-const running = (engine: SimulatedEngine) => expect.poll(() => engine.stats().running, { interval: 5 })
+const running = (engine: SimulatedEngine) => eventually(() => engine.stats().running)
 
 const checks: Record<FaultId, () => Promise<void>> = {
   F1: async () => {
@@ -64,7 +65,7 @@ const checks: Record<FaultId, () => Promise<void>> = {
     engine.setFault({ fault: 'F1', with: { loadMs: 50 } })
     expect(await lost).toBe('ECONNRESET')
     expect(await statusOf(engine, '/model_info')).toBe('ECONNREFUSED')
-    await expect.poll(() => statusOf(engine, '/model_info')).toBe(200)
+    await eventually(() => statusOf(engine, '/model_info')).toBe(200)
     expect(engine.stats()).toMatchObject({ running: 0, completed: 0 })
   },
 
@@ -86,7 +87,7 @@ const checks: Record<FaultId, () => Promise<void>> = {
     engine.setFault({ fault: 'F3' })
     const fault = engine.faults()[0]?.id
     const reply = generate(engine, { sampling_params: { max_new_tokens: 2 } })
-    await expect.poll(() => engine.stats().running + engine.stats().waiting).toBe(1)
+    await eventually(() => engine.stats().running + engine.stats().waiting).toBe(1)
     expect(await statusOf(engine, '/health')).toBe(200)
     expect(JSON.parse((await ask(engine.url, { path: '/get_load' })).body)[0].num_reqs).toBe(0)
     engine.removeFault(fault)
@@ -242,13 +243,13 @@ const checks: Record<FaultId, () => Promise<void>> = {
     engine.setFault({ fault: 'F16', with: { ms: 100 } })
     expect(await statusOf(engine, '/model_info')).toBe('ECONNREFUSED')
     expect((await reply).status).toBe(200)
-    await expect.poll(() => statusOf(engine, '/model_info')).toBe(200)
+    await eventually(() => statusOf(engine, '/model_info')).toBe(200)
   },
 
   F17: async () => {
     const engine = await start({ cap: 72 })
     engine.setFault({ fault: 'F17', with: { loadMs: 20, cap: 16, weightVersion: 'v2', modelId: 'another' } })
-    await expect.poll(() => statusOf(engine, '/model_info')).toBe(200)
+    await eventually(() => statusOf(engine, '/model_info')).toBe(200)
     const { internal_states, weight_version, served_model_name } = JSON.parse(
       (await ask(engine.url, { path: '/server_info' })).body,
     )
@@ -289,7 +290,7 @@ const checks: Record<FaultId, () => Promise<void>> = {
     // The one call that gives up all three never returns.
     await askJson(engine.url, '/abort_request', { abort_all: true }).catch(() => {})
     expect(await Promise.all(ends)).toEqual(['ECONNRESET', 'ECONNRESET', 'ECONNRESET'])
-    await expect.poll(() => statusOf(engine, '/model_info')).toBe(200)
+    await eventually(() => statusOf(engine, '/model_info')).toBe(200)
   },
 
   F21: async () => {
@@ -369,9 +370,9 @@ const checks: Record<FaultId, () => Promise<void>> = {
     const engine = await start({ onDeath: () => deaths++ })
     engine.setFault({ fault: 'F28' })
     expect(deaths).toBe(1)
-    await expect.poll(() => statusOf(engine, '/health')).toBe('ECONNREFUSED')
+    await eventually(() => statusOf(engine, '/health')).toBe('ECONNREFUSED')
     engine.removeFault()
-    await expect.poll(() => statusOf(engine, '/model_info')).toBe(200)
+    await eventually(() => statusOf(engine, '/model_info')).toBe(200)
   },
 }
 
@@ -417,8 +418,8 @@ describe('triggers', () => {
   it('begin and end by time', async () => {
     const engine = await start({ faults: [{ fault: 'F16', when: { afterMs: 60 }, with: { ms: 80 } }] })
     expect(await statusOf(engine, '/model_info')).toBe(200)
-    await expect.poll(() => statusOf(engine, '/model_info'), { interval: 5 }).toBe('ECONNREFUSED')
-    await expect.poll(() => statusOf(engine, '/model_info')).toBe(200)
+    await eventually(() => statusOf(engine, '/model_info')).toBe('ECONNREFUSED')
+    await eventually(() => statusOf(engine, '/model_info')).toBe(200)
   })
 })
 

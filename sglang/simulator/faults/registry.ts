@@ -10,6 +10,8 @@ import { type FaultSpec, type FaultTrigger, TriggerState } from './triggers.ts'
 const generating = new Set(['/generate', '/v1/chat/completions', '/v1/completions'])
 /** Faults that any endpoint shows. */
 const everywhere = new Set<FaultId>(['F13', 'F26'])
+/** Endpoints that no key guards. */
+const unguarded = /^\/(health|metrics)/
 
 interface SetFault {
   id: number
@@ -83,7 +85,7 @@ export class FaultRegistry {
     let hooks: RequestHooks = noHooks
     for (const fault of this.#faults) {
       const { spec, row, trigger } = fault
-      const isConcerned = isGenerating || (everywhere.has(spec.fault) && !call.path.startsWith('/health'))
+      const isConcerned = isGenerating || (everywhere.has(spec.fault) && !unguarded.test(call.path))
       if (!isConcerned || (row.engine && !trigger.waitsForRequest)) continue
       if (spec.fault === 'F13' && !call.isReused) continue
       if (!trigger.fires(text)) continue
