@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { DrawLimit } from './draw.ts'
 import { placeAt, placeBytes } from './order-rows.ts'
-import { readExactly, type ScratchFile, withScratchFile } from './scratch-files.ts'
+import { type OpenScratchFiles, readExactly, type ScratchFile, withScratchFile } from './scratch-files.ts'
 import type { Spill } from './spill-writer.ts'
 
 /** Rows in their final order, one after the other. */
@@ -24,13 +24,18 @@ export interface GatherOptions {
   readonly places: number
   /** Draw limits by group; groups without one are taken whole. */
   readonly limits: ReadonlyMap<number, DrawLimit>
+  /** Gives memory for the rows; left out: new memory. */
+  readonly allocate?: (bytes: number) => Buffer
+  /** Keeps spills open from one call to the next; left out: each is opened and closed. */
+  readonly open?: OpenScratchFiles
 }
 
 /** Rows of one spill that lie at most so far apart are fetched by one read: seeking costs more than reading over a gap. */
 const gapBytes = 64 * 1024
 
 /** Fetches a slice of the final order from the spills. */
-export function gatherRows({ folder, spills, range, firstPlace, places, limits }: GatherOptions): GatheredRows {
+export function gatherRows(options: GatherOptions): GatheredRows {
+  const { folder, spills, range, firstPlace, places, limits, allocate = Buffer.allocUnsafeSlow, open } = options
   const order = Buffer.allocUnsafeSlow(places * placeBytes)
   withScratchFile(join(folder, `${range}.order`), (file) => readExactly(file, order, firstPlace * placeBytes))
   const drawn = drawnPlaces(order, limits)
@@ -55,14 +60,15 @@ export function gatherRows({ folder, spills, range, firstPlace, places, limits }
     if (wanted) wanted.push(n)
     else bySpill.set(spill, [n])
   })
-  const bytes = Buffer.allocUnsafeSlow(total)
+  const bytes = allocate(total)
   const offsetOf = (n: number) => order.readUInt32BE((drawn[n] ?? 0) + placeAt.offset)
   const lengthOf = (n: number) => lengths[n] ?? 0
   for (const [spill, wanted] of bySpill) {
     wanted.sort((a, b) => offsetOf(a) - offsetOf(b))
-    withScratchFile(join(folder, `${spills[spill]?.name}.rows`), (file) =>
-      fetchRows(file, wanted, { offsetOf, lengthOf, targets, bytes }),
-    )
+    const path = join(folder, `${spills[spill]?.name}.rows`)
+    const fetch = (file: ScratchFile) => fetchRows(file, wanted, { offsetOf, lengthOf, targets, bytes })
+    if (open) fetch(open.get(path))
+    else withScratchFile(path, fetch)
   }
   return { bytes, lengths, groups, weights, tags, spillOf }
 }
@@ -93,11 +99,19 @@ function fetchRows(file: ScratchFile, wanted: readonly number[], { offsetOf, len
       if (offsetOf(n) > end + gapBytes) break
       end = offsetOf(n) + lengthOf(n)
     }
-    const stretch = Buffer.allocUnsafe(end - start)
+    const stretch = stretchOf(end - start)
     readExactly(file, stretch, start)
     for (; first < next; first++) {
       const n = wanted[first] ?? 0
       stretch.copy(bytes, targets[n] ?? 0, offsetOf(n) - start, offsetOf(n) - start + lengthOf(n))
     }
   }
+}
+
+let stretchSpace = Buffer.alloc(0)
+
+/** Memory that is used again and again: each stretch is copied out of it before the next one is read. */
+function stretchOf(bytes: number): Buffer {
+  if (bytes > stretchSpace.length) stretchSpace = Buffer.allocUnsafeSlow(bytes * 2)
+  return stretchSpace.subarray(0, bytes)
 }

@@ -21,6 +21,33 @@ export function withScratchFile<T>(path: string, work: (file: ScratchFile) => T)
   }
 }
 
+/** Files that are read from again and again, kept open: opening one costs as much as reading a hundred kilobytes. */
+export class OpenScratchFiles {
+  readonly #files = new Map<string, ScratchFile>()
+
+  constructor(readonly mostOpen = 256) {}
+
+  /** The file; the one that was not asked for the longest is closed where there are too many. */
+  get(path: string): ScratchFile {
+    const file = this.#files.get(path) ?? { path, descriptor: openSync(path, 'r') }
+    this.#files.delete(path)
+    this.#files.set(path, file)
+    if (this.#files.size > this.mostOpen) this.#closeOldest()
+    return file
+  }
+
+  close(): void {
+    while (this.#files.size > 0) this.#closeOldest()
+  }
+
+  #closeOldest(): void {
+    const [oldest] = this.#files
+    if (!oldest) return
+    closeSync(oldest[1].descriptor)
+    this.#files.delete(oldest[0])
+  }
+}
+
 export interface ScratchFile {
   readonly path: string
   readonly descriptor: number

@@ -76,7 +76,8 @@ export interface ObjectStore {
 
   /**
    * Like `put`, for a body of unknown length; memory is bounded by the part size. What the body's source throws is thrown
-   * on as it is. A source that can wait for long has to heed the signal itself.
+   * on as it is. A source that can wait for long has to heed the signal itself. Once the next chunk is asked for, the one
+   * before is not looked at any more, so that its memory may be used again.
    */
   putStream(key: string, body: AsyncIterable<Uint8Array>, options?: PutOptions): Promise<ObjectInfo>
 

@@ -1,11 +1,12 @@
 import { createHash, type Hash } from 'node:crypto'
 import { createWriteStream } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
-import { basename, dirname } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { type ByteReader, readerOf } from '../../formats/byte-reader.ts'
+import { openFile, readerOf } from '../../formats/byte-reader.ts'
 import type { SourceFile } from '../../formats/places/source-file.ts'
+import { parseStoreUri } from '../../store/open-store.ts'
 import type { ObjectStore } from '../../store/store.ts'
 import { DatasetDamaged } from './errors.ts'
 
@@ -38,7 +39,10 @@ export function verifiedFile(file: DataFile, reading: VerifiedReading): SourceFi
     name: basename(file.key),
     bytes: file.bytes,
     version: file.sha256 ?? '',
-    open: async () => verifiedReader(file, reading),
+    open: async () => {
+      const path = localPathOf(file)
+      return path === undefined ? readerOf(verifiedChunks(file, reading)) : await localReader(path, file, reading)
+    },
     localPath: async () => {
       await mkdir(dirname(reading.spool), { recursive: true })
       await pipeline(Readable.from(verifiedChunks(file, reading)), createWriteStream(reading.spool))
@@ -51,8 +55,36 @@ export function uriOf({ store, key }: DataFile): string {
   return `${store.uri}/${key}`
 }
 
-function verifiedReader(file: DataFile, reading: VerifiedReading): ByteReader {
-  return readerOf(verifiedChunks(file, reading))
+/** Where a file of a file store lies: reading it there saves handing over each chunk in memory of its own. */
+function localPathOf({ store, key }: DataFile): string | undefined {
+  const location = parseStoreUri(store.uri)
+  return location.kind === 'file' ? join(location.path, key) : undefined
+}
+
+async function localReader(path: string, file: DataFile, { signal, onBytes, onEnd }: VerifiedReading) {
+  const reader = await openFile(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') throw new DatasetDamaged(uriOf(file), 'is gone')
+    throw error
+  })
+  const hash = createHash('sha256')
+  let bytes = 0
+  let isAtEnd = false
+  return {
+    close: () => reader.close(),
+    async read(target: Uint8Array): Promise<number> {
+      signal?.throwIfAborted()
+      const read = await reader.read(target)
+      if (read > 0) {
+        hash.update(target.subarray(0, read))
+        bytes += read
+        onBytes?.(read)
+      } else if (!isAtEnd) {
+        isAtEnd = true
+        onEnd?.(checked(file, bytes, hash))
+      }
+      return read
+    },
+  }
 }
 
 async function* verifiedChunks(

@@ -13,7 +13,7 @@ export interface MergeSizes {
 }
 
 export const defaultMergeSizes: MergeSizes = {
-  blockBytes: 16 * mebibyte,
+  blockBytes: 4 * mebibyte,
   maxRowBytes: 64 * mebibyte,
   spillBytes: 32 * mebibyte,
   rangeRows: 400_000,

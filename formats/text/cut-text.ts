@@ -18,6 +18,8 @@ export interface CutOptions {
   readonly blockBytes: number
   /** Longer rows are never held in memory as a whole. */
   readonly maxRowBytes: number
+  /** Gives memory for blocks, of at least so many bytes; left out: new memory for each. */
+  readonly allocate?: (bytes: number) => Buffer
 }
 
 /** How much of a row that is too long is kept, to be shown. */
@@ -29,9 +31,9 @@ const firstBlockBytes = 256 * 1024
 export async function* cutText(
   reader: ByteReader,
   finder: RowFinder,
-  { blockBytes, maxRowBytes }: CutOptions,
+  { blockBytes, maxRowBytes, allocate = Buffer.allocUnsafeSlow }: CutOptions,
 ): AsyncGenerator<TextBlock> {
-  let buffer = Buffer.allocUnsafeSlow(Math.min(blockBytes, firstBlockBytes))
+  let buffer = allocate(Math.min(blockBytes, firstBlockBytes))
   let filled = 0
   let firstRow = 1
   let firstByte = 0
@@ -52,7 +54,7 @@ export async function* cutText(
       const bytes = ownBytes(buffer, end)
       const block = { bytes, spans: Uint32Array.from(finder.spans), firstRow, firstByte }
       const rest = buffer.subarray(end, filled)
-      buffer = Buffer.allocUnsafeSlow(Math.max(blockBytes, rest.length))
+      buffer = allocate(Math.max(blockBytes, rest.length))
       rest.copy(buffer)
       // Before the block is given away: whoever takes it may move its memory to a thread.
       firstRow += block.spans.length / 2
@@ -70,7 +72,7 @@ export async function* cutText(
       filled = 0
       isSkipping = true
     } else if (!atEnd) {
-      const larger = Buffer.allocUnsafeSlow(buffer.length * 2)
+      const larger = allocate(buffer.length * 2)
       buffer.copy(larger)
       buffer = larger
     }

@@ -14,7 +14,7 @@ export interface Block {
 }
 
 /** Shows in the bytes of files, so it is no setting. */
-const blockBytes = 8 * 1024 * 1024
+const blockBytes = 4 * 1024 * 1024
 
 /**
  * Cuts the rows of each split into files of about equal size, and those into blocks. Where the cuts are depends on the rows

@@ -27,9 +27,10 @@ export interface WrittenFiles {
 export async function writeFiles(context: MergeContext, shuffled: ShuffledRows, io: WriteIo): Promise<WrittenFiles> {
   const { folder, options } = context
   const spills = shuffled.spills.map(({ name, sources }) => ({ name, sources }))
+  const spare = new SpareSpace()
   const blocks = mapInOrder(cutBlocks(folder, shuffled.ranges, options.fileBytes), io.threads + 1, async (block) => ({
     ...block,
-    encoded: await io.tasks.encode({ spills, stretches: block.stretches }),
+    encoded: await io.tasks.encode({ spills, stretches: block.stretches, ...spare.take() }),
   }))
   const files: DatasetFile[] = []
   const tokens = { rows: 0, tokens: 0 }
@@ -43,7 +44,7 @@ export async function writeFiles(context: MergeContext, shuffled: ShuffledRows, 
   try {
     for (let first = await blocks.next(); !first.done; first = await blocks.next()) {
       io.signal?.throwIfAborted()
-      files.push(await writeFile(first.value, blocks, { begin, take }, context, io))
+      files.push(await writeFile(first.value, blocks, { begin, take, spare }, context, io))
     }
   } finally {
     await blocks.return(undefined)
@@ -56,7 +57,7 @@ type Encoded = Block & { encoded: EncodedBlock }
 async function writeFile(
   first: Encoded,
   rest: AsyncGenerator<Encoded>,
-  { begin, take }: { begin: StartAssembly; take: (encoded: EncodedBlock) => void },
+  { begin, take, spare }: { begin: StartAssembly; take: (encoded: EncodedBlock) => void; spare: SpareSpace },
   { splits, output }: MergeContext,
   { store, version, signal }: WriteIo,
 ): Promise<DatasetFile> {
@@ -68,6 +69,8 @@ async function writeFile(
       take(block.encoded)
       rows += block.encoded.rows
       yield assembly.add(block.encoded.bytes)
+      // The store is done with it as soon as it asks for more.
+      spare.give(block.encoded.bytes)
       if (block.isLastOfPart) break
       const next = await rest.next()
       if (next.done) throw new Error('The rows end in the middle of a file.')
@@ -80,3 +83,21 @@ async function writeFile(
   const { info, sha256 } = await publish(store, key, body(), { signal })
   return { key, split, rows, bytes: info.bytes, sha256 }
 }
+
+/** Memory that was used and may be used again: taking new memory for each block would keep the garbage collector busy. */
+class SpareSpace {
+  readonly #spare: ArrayBuffer[] = []
+
+  take(): { space?: ArrayBuffer } {
+    const space = this.#spare.pop()
+    return space ? { space } : {}
+  }
+
+  give({ buffer, byteLength }: Uint8Array): void {
+    // Memory that is shared with others, or too large to keep, is left alone.
+    const isOwn = buffer instanceof ArrayBuffer && byteLength >= buffer.byteLength / 2
+    if (isOwn && this.#spare.length < mostSpare) this.#spare.push(buffer)
+  }
+}
+
+const mostSpare = 8

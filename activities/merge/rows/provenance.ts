@@ -25,22 +25,29 @@ export interface RowProvenance {
   tokens: number | null
 }
 
-export function provenanceOfOld(version: number, file: string, row: number, source: string | null): RowProvenance {
-  return {
-    ...{ run: null, version, file, row, source, id: null, license: null, origin: null },
-    ...{ model: null, weightVersion: null, truncated: null, tokens: null },
-  }
+/** What the end of a row that was in the dataset says. Written by hand: there is one for each of a million rows. */
+export function endOfOld(
+  promptId: string | null,
+  version: number,
+  file: string,
+  row: number,
+  source: string | null,
+): string {
+  return (
+    `"promptId":${promptId === null ? 'null' : `"${promptId}"`},"provenance":{"run":null,"version":${version},` +
+    `"file":${JSON.stringify(file)},"row":${row},"source":${source === null ? 'null' : JSON.stringify(source)},` +
+    '"id":null,"license":null,"origin":null,"model":null,"weightVersion":null,"truncated":null,"tokens":null}'
+  )
 }
 
-export function provenanceOfSample(sample: RawSample, run: string): RowProvenance {
-  const { source, provenance, model, weightVersion, truncated, tokens } = sample
+export function endOfSample(sample: RawSample, run: string): string {
+  const { promptId, source, provenance, model, weightVersion, truncated, tokens } = sample
   const { file, row, id = null, license = null, origin = null } = provenance
-  return { run, version: null, file, row, source, id, license, origin, model, weightVersion, truncated, tokens }
-}
-
-/** The columns that the end of each row has. `promptId` is null for rows without a conversation. */
-export function provenanceJson(promptId: string | null, provenance: RowProvenance): string {
-  return `"promptId":${promptId === null ? 'null' : `"${promptId}"`},"provenance":${JSON.stringify(provenance)}`
+  const said: RowProvenance = {
+    ...{ run, version: null, file, row, source, id, license, origin },
+    ...{ model, weightVersion, truncated, tokens },
+  }
+  return `"promptId":"${promptId}","provenance":${JSON.stringify(said)}`
 }
 
 /** How the end of a row begins. Quotes inside of texts are escaped, so this is found nowhere else. */

@@ -12,7 +12,11 @@ export interface MergeBatch {
 }
 
 /** Cuts files into batches of about a block each; small files share one. Throws `DatasetDamaged`. */
-export async function* mergeBatches(files: readonly SourceFile[], sizes: MergeSizes): AsyncGenerator<MergeBatch> {
+export async function* mergeBatches(
+  files: readonly SourceFile[],
+  sizes: MergeSizes,
+  allocate: (bytes: number) => Buffer,
+): AsyncGenerator<MergeBatch> {
   let batch = 0
   let pieces: NumberedPiece[] = []
   let bytes = 0
@@ -20,7 +24,7 @@ export async function* mergeBatches(files: readonly SourceFile[], sizes: MergeSi
     // A file without a byte is one without a row; the readers would call it bad.
     if (file.bytes === 0) continue
     try {
-      for await (const piece of cutFile(file, { ...sizes, format: 'auto' })) {
+      for await (const piece of cutFile(file, { ...sizes, format: 'auto', allocate })) {
         pieces.push({ file: number, piece })
         bytes += pieceBytes(piece)
         if (bytes < sizes.blockBytes / 2) continue

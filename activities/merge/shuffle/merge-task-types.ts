@@ -64,6 +64,8 @@ export interface ScannedBatch {
   readonly dropped: Readonly<Record<string, readonly number[]>>
   /** What was seen of the rows as they will be written. */
   readonly sketch: TypeSketch
+  /** Memory of the pieces, to be used again. */
+  readonly spent: readonly ArrayBuffer[]
   /** The first row that can't be read: then nothing else of the batch counts. */
   readonly bad?: { readonly file: number; readonly row: number; readonly problem: string }
 }
@@ -102,6 +104,14 @@ export interface EncodedBlock {
   readonly sources: Readonly<Record<number, number>>
 }
 
+/** Where the rows of a file's block are, and memory to put them in. */
+export interface EncodeInput {
+  readonly spills: readonly Pick<MergeSpill, 'name' | 'sources'>[]
+  readonly stretches: readonly Stretch[]
+  /** Memory of an earlier block that is no longer needed. */
+  readonly space?: ArrayBuffer
+}
+
 /** The CPU-heavy steps, each a function of its input and the scratch files that it names. */
 export interface MergeTasks {
   scan(input: { batch: number; pieces: readonly NumberedPiece[] }): Promise<ScannedBatch>
@@ -116,10 +126,7 @@ export interface MergeTasks {
     limits: ReadonlyMap<number, bigint>
     name: string
   }): Promise<OrderedSplit[]>
-  encode(input: {
-    spills: readonly Pick<MergeSpill, 'name' | 'sources'>[]
-    stretches: readonly Stretch[]
-  }): Promise<EncodedBlock>
+  encode(input: EncodeInput): Promise<EncodedBlock>
 }
 
 /** Rows that are drawn from together: those of a side and a source. */

@@ -1,21 +1,23 @@
+import { OpenScratchFiles } from '../../../shuffle/scratch-files.ts'
 import { SpillWriter } from '../../../shuffle/spill-writer.ts'
 import { blockEncoder } from '../output/block-encoder.ts'
-import { encodeBlock } from './encode-block.ts'
+import { blockTask } from './encode-block.ts'
 import { findDuplicates } from './find-duplicates.ts'
 import type { MergeContext, MergeTasks } from './merge-task-types.ts'
 import { orderSplits } from './order-split.ts'
 import { batchScanner } from './scan-batch.ts'
 
 /** The tasks as one thread runs them: one after the other. */
-export function mergeTasks(context: MergeContext): MergeTasks {
+export function mergeTasks(context: MergeContext): MergeTasks & { close(): void } {
   const { folder, options, sizes } = context
   const spills = new SpillWriter(folder, 'batch', options.seed, sizes.spillBytes, true)
   const scanBatch = batchScanner(context, spills)
-  const encode = blockEncoder(context)
+  const open = new OpenScratchFiles()
   return {
     scan: async ({ batch, pieces }) => scanBatch(batch, pieces),
     findDuplicates: async (input) => findDuplicates(input, context),
     order: async (input) => orderSplits(input, context),
-    encode: (input) => encodeBlock(input, context, encode),
+    encode: blockTask(context, blockEncoder(context), open),
+    close: () => open.close(),
   }
 }

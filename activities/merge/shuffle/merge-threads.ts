@@ -17,7 +17,7 @@ const worker = import.meta.url.endsWith('.js') ? new URL('./merge-worker.js', im
 
 /** Runs the tasks in threads. Once the signal is aborted they fail, and what they were at is broken off. */
 export function startMergeThreads(context: MergeContext, threads: number, signal?: AbortSignal): RunningMergeTasks {
-  if (!worker) return { tasks: inThisThread(context), close: async () => {} }
+  if (!worker) return inThisThread(context)
   const pool = new Piscina<unknown, never>({
     filename: worker.href,
     minThreads: threads,
@@ -35,14 +35,15 @@ export function startMergeThreads(context: MergeContext, threads: number, signal
         }),
       findDuplicates: (input) => pool.run(input, { name: 'findDuplicates', signal }),
       order: (input) => pool.run(input, { name: 'order', signal }),
-      encode: (input) => pool.run(input, { name: 'encode', signal }),
+      encode: (input) =>
+        pool.run(input, { name: 'encode', signal, ...(input.space && { transferList: [input.space] }) }),
     },
     close: () => pool.destroy(),
   }
 }
 
 /** One task at a time, as in a thread. */
-function inThisThread(context: MergeContext): MergeTasks {
+function inThisThread(context: MergeContext): RunningMergeTasks {
   const tasks = mergeTasks(context)
   let last: Promise<unknown> = Promise.resolve()
   const inTurn =
@@ -53,9 +54,15 @@ function inThisThread(context: MergeContext): MergeTasks {
       return result
     }
   return {
-    scan: inTurn(tasks.scan),
-    findDuplicates: inTurn(tasks.findDuplicates),
-    order: inTurn(tasks.order),
-    encode: inTurn(tasks.encode),
+    tasks: {
+      scan: inTurn(tasks.scan),
+      findDuplicates: inTurn(tasks.findDuplicates),
+      order: inTurn(tasks.order),
+      encode: inTurn(tasks.encode),
+    },
+    close: async () => {
+      await last
+      tasks.close()
+    },
   }
 }

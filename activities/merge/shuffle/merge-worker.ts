@@ -6,7 +6,12 @@ import { mergeTasks } from './merge-tasks.ts'
 /** What each thread runs: the tasks by their names. */
 const tasks = mergeTasks(workerData as MergeContext)
 
-export const scan: MergeTasks['scan'] = (input) => tasks.scan(input)
+/** The memory of the pieces goes back to the thread that cut them. */
+export async function scan(input: Parameters<MergeTasks['scan']>[0]) {
+  const batch = await tasks.scan(input)
+  return move({ [transferableSymbol]: batch.spent, [valueSymbol]: batch })
+}
+
 export const findDuplicates: MergeTasks['findDuplicates'] = (input) => tasks.findDuplicates(input)
 export const order: MergeTasks['order'] = (input) => tasks.order(input)
 

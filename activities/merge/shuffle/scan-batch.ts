@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { trainSplit } from '../../../domain/splits.ts'
 import { newSketch, observeSeen, type TypeSketch } from '../../../domain/type-sketch.ts'
-import type { JsonPiece as JsonBlock } from '../../../formats/pieces.ts'
+import { type JsonPiece as JsonBlock, transferableOf } from '../../../formats/pieces.ts'
 import { forEachSpan, isBlankSpan } from '../../../formats/text/spans.ts'
 import { fateOf } from '../../../shuffle/digest.ts'
 import type { SpillWriter } from '../../../shuffle/spill-writer.ts'
@@ -9,7 +9,7 @@ import { BadRow } from '../errors.ts'
 import { objectionTo } from '../rows/judge-sample.ts'
 import { oldRowReader } from '../rows/old-row.ts'
 import { ownFactsOf } from '../rows/own-row.ts'
-import { provenanceJson, provenanceOfOld, provenanceOfSample } from '../rows/provenance.ts'
+import { endOfOld, endOfSample } from '../rows/provenance.ts'
 import { parseRaw, type RawNode, RawSyntax } from '../rows/raw-json.ts'
 import { type RawSample, readRawSample } from '../rows/raw-sample.ts'
 import { sampleRowWriter } from '../rows/sample-row.ts'
@@ -37,10 +37,10 @@ export function batchScanner(context: MergeContext, spills: SpillWriter) {
       } catch (error) {
         if (!(error instanceof BadRow)) throw error
         // Said and not thrown: what an error is gets lost between threads.
-        return { ...books.close(spills), bad: { file: number, row: error.row, problem: error.problem } }
+        return { ...books.close(spills, pieces), bad: { file: number, row: error.row, problem: error.problem } }
       }
     }
-    return books.close(spills)
+    return books.close(spills, pieces)
   }
 
   function scanOld(line: Buffer, { file, number, row }: RowPlace, books: Books): void {
@@ -48,9 +48,9 @@ export function batchScanner(context: MergeContext, spills: SpillWriter) {
     observeSeen(books.sketch, node)
     const { promptId, source } = factsOf(thinRow(line, node))
     const tag = books.read(readSide(file), source)
-    const end = provenanceJson(promptId, provenanceOfOld(baseVersion, file.name, row, source))
-    const isEmpty = node.names?.length === 0
-    const pieces = [{ start: node.start, end: node.end - 1 }, hasProvenance ? `${isEmpty ? '' : ','}${end}}\n` : '}\n']
+    const end = hasProvenance ? endOfOld(promptId, baseVersion, file.name, row, source) : ''
+    const separator = end === '' || node.names?.length === 0 ? '' : ','
+    const pieces = [{ start: node.start, end: node.end - 1 }, `${separator}${end}}\n`]
     spills.addPieces(keyOf(promptId, number, row, 0, tag), line, pieces, fate(number, row))
   }
 
@@ -72,7 +72,7 @@ export function batchScanner(context: MergeContext, spills: SpillWriter) {
       return
     }
     const { promptId, tokens } = sample
-    pieces.push(hasProvenance ? `,${provenanceJson(promptId, provenanceOfSample(sample, run))}}\n` : '}\n')
+    pieces.push(hasProvenance ? `,${endOfSample(sample, run)}}\n` : '}\n')
     spills.addPieces(keyOf(promptId, number, rowNumber, tokens, tag), line, pieces, fate(number, rowNumber))
     const row = spills.lastRow
     observeSeen(books.sketch, parseRaw(row, 0, row.length))
@@ -158,9 +158,10 @@ class Books {
     countAt(this.#dropped[reason], source)
   }
 
-  close(spills: SpillWriter): ScannedBatch {
+  close(spills: SpillWriter, pieces: readonly NumberedPiece[]): ScannedBatch {
     const written = spills.finish()
     return {
+      spent: pieces.flatMap(({ piece }) => transferableOf(piece)),
       spills: written,
       sources: this.#sources.names,
       read: this.#read,

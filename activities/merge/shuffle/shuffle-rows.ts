@@ -54,7 +54,8 @@ export async function shuffleRows(context: MergeContext, io: ShuffleIo): Promise
 async function scanAll(context: MergeContext, io: ShuffleIo, accounts: MergeAccounts) {
   const spills: MergeSpill[] = []
   const sketch = newSketch()
-  const batches = mergeBatches(io.sources, context.sizes)
+  const spare = new SpareBlocks(context.sizes.blockBytes)
+  const batches = mergeBatches(io.sources, context.sizes, spare.take)
   const scanned = mapInOrder(batches, io.threads + 1, (batch) => io.tasks.scan(batch))
   for await (const batch of scanned) {
     io.signal?.throwIfAborted()
@@ -62,6 +63,7 @@ async function scanAll(context: MergeContext, io: ShuffleIo, accounts: MergeAcco
       const uri = io.sources[batch.bad.file]?.uri ?? ''
       throw new DatasetDamaged(uri, `has a row that can not be merged: row ${batch.bad.row} ${batch.bad.problem}`)
     }
+    spare.give(batch.spent)
     const sources = book(batch, accounts)
     mergeSketch(sketch, batch.sketch)
     for (const spill of batch.spills) spills.push({ ...spill, sources })
@@ -178,3 +180,23 @@ function runsOfSpills(spills: readonly MergeSpill[], rangeRows: number) {
 function rowsOf(spills: readonly MergeSpill[]): number {
   return spills.reduce((sum, spill) => sum + spill.rows, 0)
 }
+
+/** Memory of blocks that were scanned: taking new memory for each would keep the garbage collector busy. */
+class SpareBlocks {
+  readonly #spare: ArrayBuffer[] = []
+
+  constructor(private readonly blockBytes: number) {}
+
+  readonly take = (bytes: number): Buffer => {
+    const block = bytes <= this.blockBytes && bytes > this.blockBytes / 2 ? this.#spare.pop() : undefined
+    return block ? Buffer.from(block, 0, bytes) : Buffer.allocUnsafeSlow(bytes)
+  }
+
+  give(spent: readonly ArrayBuffer[]): void {
+    for (const block of spent) {
+      if (block.byteLength === this.blockBytes && this.#spare.length < mostSpare) this.#spare.push(block)
+    }
+  }
+}
+
+const mostSpare = 8
