@@ -100,8 +100,6 @@ export class Generation {
           status_code: 500,
           err_type: 'InternalServerError',
         }
-      case 'lost':
-        return { type: 'abort', message: 'The engine died.' }
     }
   }
 

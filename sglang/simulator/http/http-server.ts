@@ -155,12 +155,14 @@ export class HttpServer {
   #whenGone(response: ServerResponse, kind: Reply['kind'], callback: () => void): void {
     const { disconnectPollMs, streamDisconnectMs } = this.options.edge
     const since = performance.now()
-    response.once('close', () => {
+    const onClose = () => {
       if (response.writableFinished) return
       const elapsedMs = performance.now() - since
       const waitMs = kind === 'stream' ? streamDisconnectMs : disconnectPollMs - (elapsedMs % disconnectPollMs)
       setTimeout(callback, waitMs).unref()
-    })
+    }
+    if (response.closed) onClose()
+    else response.once('close', onClose)
   }
 }
 

@@ -1,5 +1,5 @@
 /** How a request left the scheduler. */
-export type Ending = 'done' | 'abortedRunning' | 'abortedWaiting' | 'queueFull' | 'outOfMemory' | 'lost'
+export type Ending = 'done' | 'abortedRunning' | 'abortedWaiting' | 'queueFull' | 'outOfMemory'
 
 /** A request as the scheduler sees it: how long it is, and how far it has come. */
 export class Job {

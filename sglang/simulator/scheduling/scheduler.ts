@@ -117,15 +117,6 @@ export class Scheduler {
     return this.#takeEnded()
   }
 
-  /** Forgets every request, as a process that dies does. Returns them. */
-  lose(): Job[] {
-    const jobs = [...this.prefilling, ...this.#running, ...this.waiting.splice(0)]
-    this.#running = []
-    this.#phase = { kind: 'idle' }
-    for (const job of jobs) this.#end(job, 'lost', this.#nowMs)
-    return this.#takeEnded()
-  }
-
   /** Tokens of context that are in use at a time. */
   usedTokens(atMs: number): number {
     const prefilling = this.prefilling.reduce((sum, job) => sum + job.promptTokens + job.written, 0)

@@ -61,11 +61,6 @@ export class SimulatedClock {
     if (nextMs !== Number.POSITIVE_INFINITY) this.#deliver(this.scheduler.advanceTo(Math.max(nextMs, this.nowMs())))
   }
 
-  lose(): void {
-    this.#deliver(this.scheduler.lose())
-    this.#arm()
-  }
-
   get isPaused(): boolean {
     return this.#isPaused
   }
@@ -127,8 +122,10 @@ export class SimulatedClock {
     this.#arm()
   }
 
+  /** As long as a token takes. */
   #tickMs(): number {
-    const perToken = 1000 / Math.max(1, this.scheduler.tokensPerSecond(this.nowMs()) / this.scheduler.running.length)
-    return Math.max(shortestTickMs, perToken * this.timeScale)
+    const perSecond = this.scheduler.tokensPerSecond(this.nowMs())
+    if (perSecond === 0) return shortestTickMs
+    return Math.max(shortestTickMs, ((1000 * this.scheduler.running.length) / perSecond) * this.timeScale)
   }
 }
