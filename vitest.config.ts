@@ -2,7 +2,14 @@ import { defineConfig } from 'vitest/config'
 
 /** Each folder of test/ is a project, so that `npm test -- --project unit` runs one kind of test alone. */
 const project = (name: string, overrides: object = {}) => ({
-  test: { name, include: [`test/${name}/**/*.test.ts`], testTimeout: 60_000, hookTimeout: 600_000, ...overrides },
+  test: {
+    name,
+    include: [`test/${name}/**/*.test.ts`],
+    testTimeout: 60_000,
+    hookTimeout: 600_000,
+    expect: { poll: { timeout: 30_000, interval: 20 } },
+    ...overrides,
+  },
 })
 
 export default defineConfig({

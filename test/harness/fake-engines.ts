@@ -1,12 +1,14 @@
 import { readFile } from 'node:fs/promises'
 import { Context, heartbeat } from '@temporalio/activity'
 import { Client, Connection } from '@temporalio/client'
-import { NativeConnection, Worker, type WorkflowBundleWithSourceMap } from '@temporalio/worker'
+import { DefaultLogger, NativeConnection, Runtime, Worker, type WorkflowBundleWithSourceMap } from '@temporalio/worker'
 import type { GeneratedShard } from '../../activities/generate/generate-activities.ts'
 import { dataQueueOf, type ShardDispatch, type ShardTotals, sideQueue, signals } from '../../domain/dispatch.ts'
 import type { ProbeResult } from '../../domain/engine-pool.ts'
 import { rangesOf } from '../../domain/shard-ranges.ts'
 import { workflowBundlePath } from '../../workers/environment.ts'
+
+Runtime.install({ logger: new DefaultLogger('ERROR') })
 
 /** How a fake engine treats a dispatch; returns what is left of the shard. */
 export type Treat = (dispatch: ShardDispatch) => Promise<Partial<GeneratedShard> | undefined>
