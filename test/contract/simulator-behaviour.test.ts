@@ -122,6 +122,37 @@ describe('an answer', () => {
     expect(clipped.usage.total_tokens).toBe(98)
   })
 
+  it('is refused to a prompt of unknown ids, all of which the refusal repeats', async () => {
+    const engine = await start()
+    const { vocabSize } = new StubTokenizer()
+    const reply = await askJson(engine.url, '/generate', { input_ids: [5, vocabSize] })
+    expect(reply.status).toBe(400)
+    expect(JSON.parse(reply.body).error.message).toBe(
+      `The input_ids [5, ${vocabSize}] contains values greater than the vocab size (${vocabSize}).`,
+    )
+  })
+
+  for (const [limit, options] of Object.entries({
+    'the context but for 6 tokens': { contextLength: 100 },
+    'the memory but for 6 tokens': { kvTokens: 100 },
+  })) {
+    it(`is refused to a prompt that fills ${limit}, whose id stays free`, async () => {
+      const engine = await start(options)
+      const send = (tokens: number) =>
+        askJson(engine.url, '/generate', {
+          rid: 'r',
+          input_ids: Array.from({ length: tokens }, () => 5),
+          sampling_params: { max_new_tokens: 4 },
+        })
+      const refused = await send(94)
+      expect(refused.status).toBe(400)
+      expect(JSON.parse(refused.body).error.message).toBe(
+        'Input length (94 tokens) exceeds the maximum allowed length (94 tokens). Use a shorter input or enable --allow-auto-truncate.',
+      )
+      expect((await send(93)).status).toBe(200)
+    })
+  }
+
   it('follows a simple JSON schema', async () => {
     const engine = await start()
     const json_schema = JSON.stringify({ type: 'object', properties: { a: { type: 'integer' } }, required: ['a'] })

@@ -415,6 +415,19 @@ describe('triggers', () => {
     expect(once.length).toBeLessThan(35)
   })
 
+  it('pick a share of the prompts: the same ones at each attempt, on each engine, whatever else is set there', async () => {
+    const texts = Array.from({ length: 60 }, (_, at) => `prompt ${at}`)
+    const share = { fault: 'F7', when: { promptShare: 0.3 } } as const
+    const one = await start({ faults: [share] })
+    const other = await start({ faults: [{ fault: 'F6', when: { nth: 1_000 } }, share] })
+    const cursed = await failing(one, texts)
+    expect(cursed.length).toBeGreaterThan(8)
+    expect(cursed.length).toBeLessThan(30)
+    expect(await failing(one, texts)).toEqual(cursed)
+    expect(await failing(other, [...texts].reverse())).toEqual([...cursed].reverse())
+    expect(await failing(await start({ seed: 1, faults: [share] }), texts)).not.toEqual(cursed)
+  })
+
   it('begin and end by time', async () => {
     const engine = await start({ faults: [{ fault: 'F16', when: { afterMs: 60 }, with: { ms: 80 } }] })
     expect(await statusOf(engine, '/model_info')).toBe(200)

@@ -60,7 +60,8 @@ describe('a simulated engine answers as the recorded server did', () => {
   }
 
   it('to each step of native mode: the ids of a rendered chat generate what the chat endpoint says', async () => {
-    const short = await startSimulatedEngine({ ...asRecorded, lengths: { meanTokens: 27, sigma: 0 } })
+    const tokenizer = new StubTokenizer()
+    const short = await startSimulatedEngine({ ...asRecorded, tokenizer, lengths: { meanTokens: 27, sigma: 0 } })
     try {
       const recorded = nativeExchanges()
       const replies: Record<string, unknown>[] = []

@@ -1,7 +1,7 @@
 import type { Engine } from '../engine/engine.ts'
 import { Refused } from '../engine/errors.ts'
 import type { Generation } from '../engine/generation.ts'
-import { refuseTooLong } from '../engine/planning.ts'
+import { refuseTooLong, refuseUnschedulable } from '../engine/planning.ts'
 import { resolveSampling } from '../engine/sampling.ts'
 import { type Fields, isFields, parseBody } from '../http/body.ts'
 import type { Call } from '../http/call.ts'
@@ -12,7 +12,7 @@ import { splitReasoning } from '../text/reasoning.ts'
 import { chatMessages, renderedIds } from './chat-messages.ts'
 import { chatLogprobs } from './logprobs.ts'
 import { answersWanted, openAiParams, refuseAdapter } from './openai-params.ts'
-import { givenUp, type Item, runStream, runWhole } from './running.ts'
+import { givenUp, type Item, runStream, runWhole, withRid } from './running.ts'
 import { streamedError, usageOf } from './usage.ts'
 
 /** `/v1/chat/completions`. */
@@ -54,16 +54,13 @@ function itemsOf(engine: Engine, fields: Fields): Item[] {
   const promptIds = renderedIds(engine, messages, fields)
   const wanted = answersWanted(fields)
   const rid = typeof fields.rid === 'string' && wanted === 1 ? fields.rid : newRid()
-  engine.refuseDuplicate(rid)
-  try {
+  const sampling = withRid(engine, rid, () => {
     refuseTooLong(promptIds.length, params.max_new_tokens, engine.options.contextLength)
     const { vocabSize } = engine.options.tokenizer
-    const sampling = resolveSampling(params, { vocabSize, hasFloats: true, hasContract: false })
-    return Array.from({ length: wanted }, (_, at) => ({ rid: at === 0 ? rid : newRid(), promptIds, sampling }))
-  } catch (error) {
-    engine.leak(rid)
-    throw error
-  }
+    return resolveSampling(params, { vocabSize, hasFloats: true, hasContract: false })
+  })
+  refuseUnschedulable(promptIds.length, engine.options)
+  return Array.from({ length: wanted }, (_, at) => ({ rid: at === 0 ? rid : newRid(), promptIds, sampling }))
 }
 
 function modelOf({ model }: Fields): string {

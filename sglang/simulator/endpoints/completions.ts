@@ -1,7 +1,7 @@
 import type { Engine } from '../engine/engine.ts'
 import { Refused } from '../engine/errors.ts'
 import type { Generation } from '../engine/generation.ts'
-import { refuseTooLong } from '../engine/planning.ts'
+import { refuseTooLong, refuseUnschedulable } from '../engine/planning.ts'
 import { resolveSampling } from '../engine/sampling.ts'
 import { type Fields, isFields, parseBody } from '../http/body.ts'
 import type { Call } from '../http/call.ts'
@@ -10,7 +10,7 @@ import { internalServerError, json, openAiFailure, type Reply, type StreamReply 
 import { newRid } from '../http/rid.ts'
 import { encode } from './chat-messages.ts'
 import { answersWanted, openAiParams, refuseAdapter } from './openai-params.ts'
-import { givenUp, type Item, runStream, runWhole } from './running.ts'
+import { givenUp, type Item, runStream, runWhole, withRid } from './running.ts'
 import { streamedError, usageOf } from './usage.ts'
 
 /** Tokens that are written when the request does not say. */
@@ -53,16 +53,12 @@ function itemsOf(engine: Engine, fields: Fields, prompts: number[][]): Item[] {
   const wanted = answersWanted(fields)
   return prompts.flatMap((promptIds) => {
     const rid = typeof fields.rid === 'string' && prompts.length * wanted === 1 ? fields.rid : newRid()
-    engine.refuseDuplicate(rid)
-    try {
+    const sampling = withRid(engine, rid, () => {
       refuseTooLong(promptIds.length, params.max_new_tokens, contextLength)
-      const context = { vocabSize: tokenizer.vocabSize, hasFloats: true, hasContract: false }
-      const sampling = resolveSampling(params, context)
-      return Array.from({ length: wanted }, (_, at) => ({ rid: at === 0 ? rid : newRid(), promptIds, sampling }))
-    } catch (error) {
-      engine.leak(rid)
-      throw error
-    }
+      return resolveSampling(params, { vocabSize: tokenizer.vocabSize, hasFloats: true, hasContract: false })
+    })
+    refuseUnschedulable(promptIds.length, engine.options)
+    return Array.from({ length: wanted }, (_, at) => ({ rid: at === 0 ? rid : newRid(), promptIds, sampling }))
   })
 }
 

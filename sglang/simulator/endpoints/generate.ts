@@ -1,16 +1,16 @@
 import type { Engine } from '../engine/engine.ts'
 import { Invalid, Refused } from '../engine/errors.ts'
 import type { Generation } from '../engine/generation.ts'
-import { refuseTooLong } from '../engine/planning.ts'
+import { refuseTooLong, refuseUnschedulable } from '../engine/planning.ts'
 import { resolveSampling } from '../engine/sampling.ts'
-import { type Fields, isFields, parseBody } from '../http/body.ts'
+import { type Fields, isFields, parseBody, pythonRepr } from '../http/body.ts'
 import type { Call } from '../http/call.ts'
 import { json, nativeFailure, type Reply, type StreamReply } from '../http/reply.ts'
 import { newRid, refuseUnwritable } from '../http/rid.ts'
 import { encode } from './chat-messages.ts'
 import { nativeLogprobs } from './logprobs.ts'
 import { metaInfo } from './meta-info.ts'
-import { type Item, runStream, runWhole } from './running.ts'
+import { type Item, runStream, runWhole, withRid } from './running.ts'
 
 /** `/generate`: SGLang's own way to ask for tokens. */
 export async function generate(engine: Engine, call: Call): Promise<Reply> {
@@ -94,13 +94,11 @@ function promptsOf(fields: Fields): unknown[] {
   return hasList(fields) ? input_ids : [input_ids]
 }
 
-/** Checks a prompt in SGLang's order: whatever it refuses after it has taken the id, 0.5.12 never lets go of. */
 function prepare(engine: Engine, fields: Fields, prompt: unknown, at: number): Item {
   const rid = ridOf(fields, at)
-  engine.refuseDuplicate(rid)
-  try {
+  const item = withRid(engine, rid, () => {
     const params = paramsOf(fields, at)
-    const promptIds = Array.isArray(prompt) ? wholeNumbers(prompt) : encode(engine, String(prompt))
+    const promptIds = Array.isArray(prompt) ? idsGiven(engine, prompt) : encode(engine, String(prompt))
     refuseTooLong(promptIds.length, params.max_new_tokens, engine.options.contextLength)
     const sampling = resolveSampling(params, {
       vocabSize: engine.options.tokenizer.vocabSize,
@@ -109,10 +107,9 @@ function prepare(engine: Engine, fields: Fields, prompt: unknown, at: number): I
     })
     refuseUnwritable(rid)
     return { rid, promptIds, sampling }
-  } catch (error) {
-    engine.leak(rid)
-    throw error
-  }
+  })
+  refuseUnschedulable(item.promptIds.length, engine.options)
+  return item
 }
 
 function ridOf({ rid, text, input_ids }: Fields, at: number): string {
@@ -126,7 +123,14 @@ function paramsOf({ sampling_params }: Fields, at: number): Fields {
   return isFields(params) ? params : {}
 }
 
-function wholeNumbers(ids: unknown[]): number[] {
-  if (ids.every((id) => Number.isInteger(id))) return ids as number[]
-  throw new Invalid(["{'type': 'int_type', 'loc': ('body', 'input_ids'), 'msg': 'Input should be a valid integer'}"])
+function idsGiven({ options }: Engine, ids: unknown[]): number[] {
+  if (!ids.every((id): id is number => Number.isInteger(id))) {
+    throw new Invalid(["{'type': 'int_type', 'loc': ('body', 'input_ids'), 'msg': 'Input should be a valid integer'}"])
+  }
+  const { vocabSize } = options.tokenizer
+  if (ids.some((id) => id >= vocabSize)) {
+    // SGLang does say them all, however many there are.
+    throw new Refused(`The input_ids ${pythonRepr(ids)} contains values greater than the vocab size (${vocabSize}).`)
+  }
+  return ids
 }

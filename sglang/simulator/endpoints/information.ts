@@ -1,4 +1,5 @@
 import type { Engine } from '../engine/engine.ts'
+import { promptRoom } from '../engine/planning.ts'
 import type { Call } from '../http/call.ts'
 import { json, type Reply } from '../http/reply.ts'
 
@@ -79,7 +80,7 @@ export async function serverInfo(engine: Engine): Promise<Reply> {
     ...flags,
     status: 'ready',
     max_total_num_tokens: options.kvTokens,
-    max_req_input_len: Math.min(options.contextLength, options.kvTokens) - 6,
+    max_req_input_len: promptRoom(options),
     internal_states: [
       {
         ...flags,

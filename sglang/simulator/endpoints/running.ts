@@ -14,6 +14,17 @@ export interface Item {
 /** A stream that fell behind by more tokens than this gets them in one chunk. */
 const longestBacklog = 64
 
+/** Checks a request in SGLang's order: the id is taken first, and up to 0.5.13 whatever is refused then keeps it for ever. */
+export function withRid<Checked>(engine: Engine, rid: string, check: () => Checked): Checked {
+  engine.refuseDuplicate(rid)
+  try {
+    return check()
+  } catch (error) {
+    engine.leak(rid)
+    throw error
+  }
+}
+
 /** Runs a prompt to its end. Throws `GivenUp` where the scheduler gave it up with a status. */
 export function runWhole(engine: Engine, item: Item, call: Call): Promise<Generation> {
   return new Promise((resolve, reject) => {

@@ -27,6 +27,20 @@ export function refuseTooLong(promptTokens: number, maxNewTokens: unknown, conte
   )
 }
 
+/** Tokens of a prompt that the scheduler takes, at most less one. */
+export function promptRoom({ contextLength, kvTokens }: ResolvedOptions): number {
+  return Math.min(contextLength, kvTokens) - 6
+}
+
+/** Throws `Refused` for a prompt that the scheduler has no room for, whatever its answer. */
+export function refuseUnschedulable(promptTokens: number, options: ResolvedOptions): void {
+  const room = promptRoom(options)
+  if (promptTokens < room) return
+  throw new Refused(
+    `Input length (${promptTokens} tokens) exceeds the maximum allowed length (${room} tokens). Use a shorter input or enable --allow-auto-truncate.`,
+  )
+}
+
 /** Decides what the answer to a prompt will be, and where it stops. */
 export function planAnswer(
   promptIds: readonly number[],

@@ -3,7 +3,7 @@ import { faults, isFaultId } from './faults.ts'
 import type { FaultParameters } from './hooks.ts'
 import type { FaultSpec, FaultTrigger } from './triggers.ts'
 
-const triggerNumbers = ['afterMs', 'forMs', 'nth', 'every', 'probability', 'times'] as const
+const triggerNumbers = ['afterMs', 'forMs', 'nth', 'every', 'probability', 'promptShare', 'times'] as const
 
 /** A fault that nobody could set. */
 export class WrongFault extends Error {

@@ -1,5 +1,6 @@
 import { isFields, parseBody } from '../http/body.ts'
 import type { Call } from '../http/call.ts'
+import { hashOf } from '../scheduling/random.ts'
 import type { SimTokenizer } from '../text/tokenizer.ts'
 import { type FaultId, faults } from './faults.ts'
 import type { FaultRow, RequestHooks } from './hooks.ts'
@@ -50,7 +51,7 @@ export class FaultRegistry {
       id,
       spec,
       row,
-      trigger: new TriggerState(spec.when ?? {}, this.seed + id),
+      trigger: new TriggerState(spec.when ?? {}, this.seed + id, saltOf(spec.fault, this.seed)),
       timers: [],
       undo: undefined,
     }
@@ -137,6 +138,9 @@ export class FaultRegistry {
     }
   }
 }
+
+/** The same on every engine, whatever faults were set there before; faults choose their prompts apart from each other. */
+const saltOf = (fault: FaultId, seed: number) => hashOf(Buffer.from(fault), seed)
 
 /** The plain values within a JSON value. */
 function leavesOf(value: unknown): unknown[] {

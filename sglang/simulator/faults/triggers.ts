@@ -1,4 +1,4 @@
-import { type Random, randomFrom, uniform } from '../scheduling/random.ts'
+import { hashOf, type Random, randomFrom, uniform } from '../scheduling/random.ts'
 import type { FaultId } from './faults.ts'
 import type { FaultParameters } from './hooks.ts'
 
@@ -14,6 +14,11 @@ export interface FaultTrigger {
   every?: number
   /** Of each request, 0 to 1; drawn from the engine's seed. */
   probability?: number
+  /**
+   * Of all prompts, 0 to 1. Which ones follows from their text and the engine's seed alone: they meet the fault at every
+   * attempt and on every engine.
+   */
+  promptShare?: number
   /** Where the prompt's text contains this. */
   marker?: string
   /** So often at most. */
@@ -37,19 +42,21 @@ export class TriggerState {
   constructor(
     readonly trigger: FaultTrigger,
     seed: number,
+    /** Chooses among prompts. */
+    readonly salt: number,
   ) {
     this.#random = randomFrom(seed)
   }
 
   /** Whether the fault waits for requests at all, instead of happening by itself. */
   get waitsForRequest(): boolean {
-    const { nth, every, probability, marker } = this.trigger
-    return nth !== undefined || every !== undefined || probability !== undefined || marker !== undefined
+    const { nth, every, probability, promptShare, marker } = this.trigger
+    return [nth, every, probability, promptShare, marker].some((given) => given !== undefined)
   }
 
-  /** Counts a request in and says whether it sets the fault off. The prompt is only read where a marker asks for it. */
+  /** Counts a request in and says whether it sets the fault off. The prompt is only read where the trigger asks for it. */
   fires(promptText: () => string): boolean {
-    const { afterMs = 0, forMs = Number.POSITIVE_INFINITY, nth, every, probability, marker, times } = this.trigger
+    const { afterMs = 0, forMs = Number.POSITIVE_INFINITY, nth, every, probability, times } = this.trigger
     const elapsedMs = performance.now() - this.#setMs
     if (elapsedMs < afterMs || elapsedMs > afterMs + forMs) return false
     if (times !== undefined && this.fired >= times) return false
@@ -57,8 +64,14 @@ export class TriggerState {
     if (nth !== undefined && this.#seen !== nth) return false
     if (every !== undefined && this.#seen % every !== 0) return false
     if (probability !== undefined && uniform(this.#random) >= probability) return false
-    if (marker !== undefined && !promptText().includes(marker)) return false
+    if (!this.#concerns(promptText)) return false
     this.fired++
     return true
+  }
+
+  #concerns(promptText: () => string): boolean {
+    const { promptShare, marker } = this.trigger
+    if (marker !== undefined && !promptText().includes(marker)) return false
+    return promptShare === undefined || hashOf(Buffer.from(promptText()), this.salt) < promptShare * 2 ** 32
   }
 }
