@@ -127,7 +127,9 @@ export class HttpServer {
     }
     try {
       return await handler(engine, call)
-    } catch {
+    } catch (error) {
+      // No behaviour of SGLang, but a mistake of the simulator's: it must not pass for one.
+      process.emitWarning(error instanceof Error ? error : String(error))
       return internalServerError
     }
   }
