@@ -110,7 +110,7 @@ describe('a stalled server', () => {
     const socket = connect(engine.port)
     const times: number[] = []
     socket.on('data', () => times.push(performance.now()))
-    const body = JSON.stringify({ text: 'x', stream: true, sampling_params: { max_new_tokens: 60 } })
+    const body = JSON.stringify({ text: 'x', stream: true, sampling_params: { max_new_tokens: 1_000 } })
     socket.write(`POST /generate HTTP/1.1\r\nhost: x\r\ncontent-length: ${body.length}\r\n\r\n${body}`)
     await expect.poll(() => times.length).toBeGreaterThan(3)
     engine.setFault({ fault: 'F5', with: { ms: 200 } })
