@@ -1,5 +1,3 @@
-import { decodeArrow } from './columns/decode-arrow.ts'
-import { decodeParquet } from './columns/decode-parquet.ts'
 import type { DecodeOptions, Piece, RowCursor } from './pieces.ts'
 import { decodeCsv } from './text/decode-csv.ts'
 import { decodeJson } from './text/decode-json.ts'
@@ -10,14 +8,15 @@ export async function decodePiece(
   options: DecodeOptions,
   visit: (cursor: RowCursor) => void,
 ): Promise<void> {
+  // The libraries of the binary formats are large: threads that never meet one do without them.
   switch (piece.kind) {
     case 'json':
       return decodeJson(piece, options, visit)
     case 'csv':
       return decodeCsv(piece, options, visit)
     case 'parquet':
-      return decodeParquet(piece, options, visit)
+      return (await import('./columns/decode-parquet.ts')).decodeParquet(piece, options, visit)
     case 'arrow':
-      return decodeArrow(piece, options, visit)
+      return (await import('./columns/decode-arrow.ts')).decodeArrow(piece, options, visit)
   }
 }

@@ -29,14 +29,19 @@ export interface ArrowPiece {
   readonly sizeBytes: number
 }
 
+/** Whether a library reads it in the thread: a damaged file can then make it loop, or end the thread. */
+export function isReadByLibrary(piece: Piece): piece is ParquetPiece | ArrowPiece {
+  return piece.kind === 'parquet' || piece.kind === 'arrow'
+}
+
 /** How much work a piece is, about. */
 export function pieceBytes(piece: Piece): number {
-  return piece.kind === 'parquet' || piece.kind === 'arrow' ? piece.sizeBytes : piece.bytes.length
+  return isReadByLibrary(piece) ? piece.sizeBytes : piece.bytes.length
 }
 
 /** Memory that a piece can be moved to another thread with, instead of being copied. */
 export function transferableOf(piece: Piece): ArrayBuffer[] {
-  if (piece.kind === 'parquet' || piece.kind === 'arrow') return []
+  if (isReadByLibrary(piece)) return []
   return [piece.bytes.buffer, piece.spans.buffer] as ArrayBuffer[]
 }
 

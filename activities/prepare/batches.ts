@@ -1,14 +1,14 @@
 import type { Spec } from '../../domain/spec.ts'
 import { BadFile } from '../../formats/bad-file.ts'
 import { cutFile } from '../../formats/cut-file.ts'
-import { pieceBytes } from '../../formats/pieces.ts'
+import { isReadByLibrary, pieceBytes } from '../../formats/pieces.ts'
 import type { FilePiece } from './scan-batch.ts'
 import type { PrepareSizes } from './sizes.ts'
 import type { NumberedFile } from './source-list.ts'
 
 export interface Batch {
   readonly batch: number
-  readonly pieces: FilePiece[]
+  readonly pieces: readonly FilePiece[]
 }
 
 /** Where cutting goes on after the batches that an earlier attempt scanned. */
@@ -27,7 +27,10 @@ export interface BatchOptions {
   onBadFile(file: NumberedFile, error: BadFile): Promise<void>
 }
 
-/** Cuts the files into batches of about a block each; small files share one. Same files and sizes, same batches. */
+/**
+ * Cuts the files into batches of about a block each. Small files share one, except where a damaged file can take the whole
+ * batch down. Same files and sizes, same batches.
+ */
 export async function* batches(
   files: readonly NumberedFile[],
   { spec, sizes, start, onBadFile }: BatchOptions,
@@ -41,9 +44,15 @@ export async function* batches(
     try {
       for await (const piece of cutFile(file, { ...sizes, format })) {
         if (toSkip-- > 0) continue
-        pieces.push({ file: file.number, fileName: file.name, source: file.source, piece })
+        const filePiece = { file: file.number, fileName: file.name, source: file.source, piece }
+        if (isReadByLibrary(piece) && pieces.length > 0) {
+          yield { batch: batch++, pieces }
+          pieces = []
+          bytes = 0
+        }
+        pieces.push(filePiece)
         bytes += pieceBytes(piece)
-        if (bytes < sizes.blockBytes / 2) continue
+        if (bytes < sizes.blockBytes / 2 && !isReadByLibrary(piece)) continue
         yield { batch: batch++, pieces }
         pieces = []
         bytes = 0

@@ -1,4 +1,4 @@
-import { pieceBytes } from '../../formats/pieces.ts'
+import { isReadByLibrary, pieceBytes } from '../../formats/pieces.ts'
 import type { Batch } from './batches.ts'
 import type { NumberedFile } from './source-list.ts'
 
@@ -76,6 +76,6 @@ export function counted(files: readonly NumberedFile[], onBytes: (bytes: number)
 
 /** Bytes of a batch that no counted reader has seen, since threads read them. */
 export function unseenBytes({ pieces }: Batch): number {
-  const unseen = pieces.filter(({ piece }) => piece.kind === 'parquet' || piece.kind === 'arrow')
+  const unseen = pieces.filter(({ piece }) => isReadByLibrary(piece))
   return unseen.reduce((sum, { piece }) => sum + pieceBytes(piece), 0)
 }

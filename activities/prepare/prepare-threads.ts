@@ -1,6 +1,10 @@
 import { Piscina } from 'piscina'
-import { transferableOf } from '../../formats/pieces.ts'
+import { messageOf } from '../../formats/bad-file.ts'
+import { isReadByLibrary, transferableOf } from '../../formats/pieces.ts'
+import type { Batch } from './batches.ts'
 import { type PrepareTasks, prepareTasks, type TaskContext } from './prepare-tasks.ts'
+import { emptyCounts, type ScannedBatch } from './scan-batch.ts'
+import type { PrepareSizes } from './sizes.ts'
 
 /** Tasks that run somewhere until they are no longer needed. */
 export interface RunningTasks {
@@ -28,17 +32,39 @@ export const startThreads: StartTasks = (context, threads, signal) => {
   })
   return {
     tasks: {
-      scan: (input) =>
-        pool.run(input, {
-          name: 'scan',
-          signal,
-          transferList: input.pieces.flatMap(({ piece }) => transferableOf(piece)),
-        }),
+      scan: (batch) => scanIn(pool, batch, context.sizes, signal),
       order: (input) => pool.run(input, { name: 'order', signal }),
       sketch: (input) => pool.run(input, { name: 'sketch', signal }),
       gather: (input) => pool.run(input, { name: 'gather', signal }),
     },
     close: () => pool.destroy(),
+  }
+}
+
+/** Scans in a thread. A file whose damage makes the thread loop or end is a damaged file, not the end of prepare. */
+async function scanIn(
+  pool: Piscina<unknown, never>,
+  batch: Batch,
+  sizes: PrepareSizes,
+  signal: AbortSignal,
+): Promise<ScannedBatch> {
+  const transferList = batch.pieces.flatMap(({ piece }) => transferableOf(piece))
+  const suspect = batch.pieces.find(({ piece }) => isReadByLibrary(piece))
+  if (!suspect || !isReadByLibrary(suspect.piece)) return pool.run(batch, { name: 'scan', signal, transferList })
+  const limitMs = Math.ceil(sizes.pieceMs + (sizes.pieceMsPerMb * suspect.piece.sizeBytes) / 1024 ** 2)
+  const limit = AbortSignal.timeout(limitMs)
+  try {
+    return await pool.run(batch, { name: 'scan', signal: AbortSignal.any([signal, limit]) })
+  } catch (error) {
+    if (signal.aborted) throw error
+    const found = limit.aborted
+      ? `reading it had not ended after ${Math.round(limitMs / 1000)} s`
+      : `reading it ended the thread: ${messageOf(error)}`
+    return {
+      batch: batch.batch,
+      spills: [],
+      pieces: [{ ...emptyCounts(suspect.file), bad: { reason: 'corrupt', found } }],
+    }
   }
 }
 

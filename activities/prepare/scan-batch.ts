@@ -34,6 +34,18 @@ export interface PieceCounts {
   listedBytes: Record<ListKind, number>
 }
 
+export function emptyCounts(file: number): PieceCounts {
+  return {
+    file,
+    read: 0,
+    rejected: {},
+    filtered: {},
+    notes: {},
+    schemas: {},
+    listedBytes: { rejects: 0, contaminated: 0 },
+  }
+}
+
 export interface ScannedBatch {
   readonly batch: number
   readonly spills: readonly Spill[]
@@ -83,15 +95,7 @@ export class PieceSink {
     private readonly lists: Readonly<Record<ListKind, BatchLines>>,
   ) {
     this.split = splitOfFile(fileName)
-    this.counts = {
-      file,
-      read: 0,
-      rejected: {},
-      filtered: {},
-      notes: {},
-      schemas: {},
-      listedBytes: { rejects: 0, contaminated: 0 },
-    }
+    this.counts = emptyCounts(file)
   }
 
   note(what: ReductionNote): void {

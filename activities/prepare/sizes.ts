@@ -12,6 +12,9 @@ export interface PrepareSizes {
   sliceBytes: number
   /** Entries (56 bytes) that are sorted in one go. */
   rangeRows: number
+  /** A piece of Parquet or Arrow that takes longer counts as damaged: so long at least, and so long per MiB. */
+  pieceMs: number
+  pieceMsPerMb: number
 }
 
 export const defaultSizes: PrepareSizes = {
@@ -20,4 +23,6 @@ export const defaultSizes: PrepareSizes = {
   spillBytes: 32 * mebibyte,
   sliceBytes: 24 * mebibyte,
   rangeRows: 400_000,
+  pieceMs: 30_000,
+  pieceMsPerMb: 1_000,
 }

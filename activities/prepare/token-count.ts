@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { Tokenizer } from 'tokenizers'
+import type { Tokenizer } from 'tokenizers'
 
 /** How token counts came about, for everyone who reads them. */
 export type TokenMethod = 'tokenizer' | 'server' | 'estimate'
@@ -23,17 +23,20 @@ export class TokenizerUnusable extends Error {
 
 /** Counts with the model's own tokenizer.json. Throws `TokenizerUnusable`. */
 export function modelCounter(folder: string): TokenCounter {
-  const tokenizer = opened(folder)
+  let opening: Promise<Tokenizer> | undefined
   return {
     method: 'tokenizer',
     async counts(texts) {
-      const encodings = await tokenizer.encodeBatch([...texts], { addSpecialTokens: false })
+      opening ??= opened(folder)
+      const encodings = await (await opening).encodeBatch([...texts], { addSpecialTokens: false })
       return encodings.map((encoding) => encoding.getLength())
     },
   }
 }
 
-function opened(folder: string): Tokenizer {
+async function opened(folder: string): Promise<Tokenizer> {
+  // A large native library, which most runs do without.
+  const { Tokenizer } = await import('tokenizers')
   try {
     return Tokenizer.fromFile(join(folder, 'tokenizer.json'))
   } catch (cause) {

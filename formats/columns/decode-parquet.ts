@@ -1,4 +1,4 @@
-import { parquetReadObjects, parquetSchema } from 'hyparquet'
+import { type AsyncBuffer, parquetReadObjects, parquetSchema } from 'hyparquet'
 import { BadFile, blamingFile } from '../bad-file.ts'
 import { InvalidText } from '../conversation/content.ts'
 import type { Decode, ParquetPiece, RowCursor } from '../pieces.ts'
@@ -38,9 +38,10 @@ async function readRows(
   try {
     const there = parquetSchema(metadata).children.map(({ element }) => element.name)
     const some = there.filter((name) => wanted.has(name))
-    return await blamingFile(() =>
+    const gate = new Gate(buffer)
+    const reading = gate.watch(
       parquetReadObjects({
-        file: buffer,
+        file: gate.buffer,
         metadata,
         rowStart,
         rowEnd,
@@ -50,6 +51,7 @@ async function readRows(
         parsers: { stringFromBytes },
       }),
     )
+    return await blamingFile(() => reading)
   } finally {
     await close()
   }
@@ -61,5 +63,32 @@ function stringFromBytes(bytes: Uint8Array | undefined): unknown {
     return utf8.decode(bytes)
   } catch {
     return new InvalidText()
+  }
+}
+
+/**
+ * The library starts to read columns before it has looked at all of the schema. When it gives up over the schema, nobody
+ * waits for those columns any more, and one that is damaged as well would end the process as an unhandled rejection. So no
+ * bytes are given out before that moment is past, and none at all when it has given up.
+ */
+class Gate {
+  readonly buffer: AsyncBuffer
+  #hasFailed = false
+
+  constructor(inner: AsyncBuffer) {
+    this.buffer = {
+      byteLength: inner.byteLength,
+      slice: async (start, end) => {
+        await new Promise(setImmediate)
+        return this.#hasFailed ? new Promise<never>(() => {}) : inner.slice(start, end)
+      },
+    }
+  }
+
+  watch<T>(reading: Promise<T>): Promise<T> {
+    reading.catch(() => {
+      this.#hasFailed = true
+    })
+    return reading
   }
 }

@@ -1,6 +1,7 @@
 import { type FileHandle, open } from 'node:fs/promises'
 import { type AsyncBuffer, type FileMetaData, parquetMetadataAsync } from 'hyparquet'
 import { BadFile, blamingFile } from '../bad-file.ts'
+import { checkParquet } from './check-parquet.ts'
 
 export interface ParquetFile {
   readonly buffer: AsyncBuffer
@@ -14,7 +15,11 @@ export async function openParquet(path: string): Promise<ParquetFile> {
   try {
     const { size } = await file.stat()
     const buffer: AsyncBuffer = { byteLength: size, slice: (start, end = size) => readSlice(file, start, end) }
-    const metadata = await blamingFile(() => parquetMetadataAsync(buffer), 'its footer can not be read: ')
+    const metadata = await blamingFile(async () => {
+      const footer = await parquetMetadataAsync(buffer)
+      checkParquet(footer, size)
+      return footer
+    }, 'its footer can not be read: ')
     return { buffer, metadata, close: () => file.close() }
   } catch (error) {
     await file.close()
