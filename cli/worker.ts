@@ -97,26 +97,34 @@ function engineCommand() {
       checked(positiveNumber),
       20,
     )
+    .option(
+      '--min-free-mib <n>',
+      'kept free on the scratch disk; with less, nothing new is started',
+      checked(positiveNumber),
+      2048,
+    )
     .option('--timings <list>', 'times to go by, such as lostAfterMs=30000', checked(parseTimings))
     .option('--launch <command>', 'run the server as well, with this command; host, port and GPU are added')
     .option('--gpu <id>', 'what CUDA_VISIBLE_DEVICES is set to for it', '0')
     .option('--start-delay-seconds <n>', 'wait before its first start', checked(Number), 0)
     .addHelpText('after', '\nExample:\n  longhaul worker engine --queue gpu-0 --url http://127.0.0.1:30000')
-    .action(async ({ queue, url, mode, concurrency, graceSeconds, timings, launch, gpu, startDelaySeconds }) => {
-      const log = createLog({ worker: 'engine', engine: queue })
-      installRuntime(log)
-      const graceMs = graceSeconds * 1000
-      await runEngineWorker(
-        {
-          ...{ queue, url, mode, graceMs },
-          ...(concurrency && { concurrency }),
-          ...(timings && { timings }),
-          ...(launch && { launch: { command: launch, gpu, startDelayMs: startDelaySeconds * 1000 } }),
-        },
-        environment,
-        log,
-      )
-    })
+    .action(
+      async ({ queue, url, mode, concurrency, graceSeconds, minFreeMib, timings, launch, gpu, startDelaySeconds }) => {
+        const log = createLog({ worker: 'engine', engine: queue })
+        installRuntime(log)
+        const graceMs = graceSeconds * 1000
+        await runEngineWorker(
+          {
+            ...{ queue, url, mode, graceMs, minFreeBytes: minFreeMib * 2 ** 20 },
+            ...(concurrency && { concurrency }),
+            ...(timings && { timings }),
+            ...(launch && { launch: { command: launch, gpu, startDelayMs: startDelaySeconds * 1000 } }),
+          },
+          environment,
+          log,
+        )
+      },
+    )
 }
 
 function modeOption() {

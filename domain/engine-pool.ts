@@ -213,7 +213,7 @@ export function probeEnded(pool: Pool, queue: string, result: ProbeResult, now: 
   if (result.refusal) return setState(engine, 'refused', now, result.refusal, retryAt)
   if (!result.healthy) return setState(engine, 'suspect', now, result.why ?? 'its engine does not answer', retryAt)
   if (result.identity) engine.identity = result.identity
-  if (!result.accepting) return setState(engine, 'busy', now, 'another run has all its places', retryAt)
+  if (!result.accepting) return setState(engine, 'busy', now, result.why ?? 'another run has all its places', retryAt)
   engine.failedProbes = 0
   setState(engine, 'ready', now)
 }

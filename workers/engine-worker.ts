@@ -1,3 +1,4 @@
+import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Worker } from '@temporalio/worker'
 import type { Logger } from 'pino'
@@ -6,6 +7,7 @@ import { EngineRuntime } from '../activities/generate/engine-runtime.ts'
 import { defaultTimings, type EngineTimings } from '../activities/generate/engine-timings.ts'
 import { createGenerateActivities } from '../activities/generate/generate-activities.ts'
 import { LiveReport } from '../activities/generate/live-report.ts'
+import { ScratchGuard } from '../activities/generate/scratch-guard.ts'
 import { sideQueue } from '../domain/dispatch.ts'
 import type { Spec } from '../domain/spec.ts'
 import { ChatClient } from '../sglang/chat-client.ts'
@@ -30,6 +32,8 @@ export interface EngineWorkerOptions {
   /** After SIGTERM, requests in flight may go on for so long. */
   graceMs: number
   timings?: Partial<EngineTimings>
+  /** Of the scratch disk, kept free: with less, nothing new is started. */
+  minFreeBytes: number
 }
 
 export interface ServerLaunch {
@@ -49,6 +53,7 @@ export async function runEngineWorker(
   log: Logger,
 ): Promise<void> {
   const { queue, url, mode, graceMs } = options
+  await mkdir(environment.scratch, { recursive: true })
   const { connection, namespace } = await connectWorker()
   const openStore = createOpenStore({ s3: environment.s3 })
   const timings = { ...defaultTimings, ...options.timings }
@@ -60,6 +65,7 @@ export async function runEngineWorker(
     mode,
     client: mode === 'native' ? new NativeClient(http) : new ChatClient(http),
     timings,
+    scratch: new ScratchGuard({ folder: environment.scratch, minFreeBytes: options.minFreeBytes }),
     places,
     ...(server && { server }),
     ...(options.concurrency && { concurrency: options.concurrency }),

@@ -13,6 +13,7 @@ import { type Condition, EngineGate } from './engine-gate.ts'
 import type { EngineTimings } from './engine-timings.ts'
 import { adaptedPermits, assumedMaxRunning, permitsFor, rampedPermits } from './permit-control.ts'
 import { Permits } from './permits.ts'
+import type { ScratchGuard } from './scratch-guard.ts'
 import type { ShardRunner } from './shard-runner.ts'
 
 export interface EngineRuntimeOptions {
@@ -22,6 +23,7 @@ export interface EngineRuntimeOptions {
   mode: Spec['mode']
   client: EngineClient
   timings: EngineTimings
+  scratch: ScratchGuard
   /** The server's process, where the worker runs it as well. */
   server?: SupervisedServer
   /** Shards that it takes at a time, of all runs together; beyond it the engine is busy. */
@@ -75,10 +77,10 @@ export class EngineRuntime {
       onOpen: () => this.#onOpen(),
       onShut: (why) => {
         log('engine parked', { engine: queue, why })
-        this.permits.setShut(true)
+        this.#shutOrOpen()
       },
     })
-    this.permits.setShut(true)
+    this.#shutOrOpen()
     this.#timer = setInterval(() => void this.#control(), timings.controlMs)
     this.#timer.unref()
   }
@@ -106,12 +108,12 @@ export class EngineRuntime {
       return { answered: true, accepting: false, healthy: false, refusal: condition.why }
     if (!condition.isWell) return { answered: true, accepting: false, healthy: false, why: condition.why }
     const { model, weightVersion } = this.#described()
-    return {
-      answered: true,
-      accepting: this.shards.size < this.options.places,
-      healthy: true,
-      identity: { model, weightVersion },
+    const { scratch, places } = this.options
+    const busy = {
+      ...(this.shards.size >= places && { why: 'all its places are taken' }),
+      ...(scratch.isLow && { why: scratch.why }),
     }
+    return { answered: true, accepting: !('why' in busy), healthy: true, identity: { model, weightVersion }, ...busy }
   }
 
   /** The engine as prompts of a run see it. Throws when it serves something else than the run's engines. */
@@ -130,6 +132,12 @@ export class EngineRuntime {
 
   get identity(): EngineIdentity | undefined {
     return this.#description && { model: this.#description.model, weightVersion: this.#description.weightVersion }
+  }
+
+  /** Why nothing new is started, for people; undefined while something may be. */
+  get idleBecause(): string | undefined {
+    if (!this.gate.isOpen) return this.gate.why
+    return this.options.scratch.isLow ? this.options.scratch.why : undefined
   }
 
   /** Sets how many requests may be in flight; undefined: what the engine says, plus headroom. */
@@ -200,7 +208,7 @@ export class EngineRuntime {
     this.#limit = this.#mostPermits()
     log('engine is well', { engine: queue, permits: this.#limit, model: this.#description?.model })
     this.#ramp()
-    this.permits.setShut(false)
+    this.#shutOrOpen()
   }
 
   /** Fills the engine in steps: a burst of long prompts at once would only stall all of them. */
@@ -221,6 +229,7 @@ export class EngineRuntime {
 
   /** Reads the load, adapts the permits, and looks whether tokens advance. */
   async #control(): Promise<void> {
+    await this.#guardScratch()
     if (!this.gate.isOpen) return
     const load = await this.#readLoad()
     this.#load = load
@@ -229,6 +238,19 @@ export class EngineRuntime {
     }
     this.#applyLimit()
     this.#watch(load)
+  }
+
+  async #guardScratch(): Promise<void> {
+    const { scratch, log, queue } = this.options
+    const wasLow = scratch.isLow
+    await scratch.look()
+    if (scratch.isLow === wasLow) return
+    log(scratch.isLow ? scratch.why : 'the scratch disk has room again', { engine: queue })
+    this.#shutOrOpen()
+  }
+
+  #shutOrOpen(): void {
+    this.permits.setShut(!this.gate.isOpen || this.options.scratch.isLow)
   }
 
   async #readLoad(): Promise<EngineLoad | undefined> {

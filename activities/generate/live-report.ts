@@ -71,7 +71,7 @@ export class LiveReport {
       engine: runtime.queue,
       at: new Date(now()).toISOString(),
       state: runtime.gate.state,
-      why: runtime.gate.why,
+      why: runtime.idleBecause ?? '',
       permits: runtime.permits.limit,
       inFlight: runtime.permits.inUse,
       ...(runtime.load && { load: { running: runtime.load.running, waiting: runtime.load.waiting } }),

@@ -1,7 +1,4 @@
-import { createReadStream, createWriteStream } from 'node:fs'
-import { join } from 'node:path'
-import { Readable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
+import { pipeline, Readable } from 'node:stream'
 import { createGzip } from 'node:zlib'
 import type { CommittedObject } from '../../domain/commit.ts'
 import { runKeys } from '../../domain/run-keys.ts'
@@ -35,8 +32,6 @@ export interface SamplePlace {
   store: ObjectStore
   run: string
   shard: number
-  /** Local folder for the compressed file. */
-  folder: string
   verify: VerifyPolicy
 }
 
@@ -70,12 +65,12 @@ export async function readPlacedSamples(place: Pick<SamplePlace, 'store' | 'run'
 async function placeObject(
   entries: readonly JournalEntry[],
   key: string,
-  { store, folder, verify }: SamplePlace,
+  { store, verify }: SamplePlace,
 ): Promise<PlacedSamples | undefined> {
-  const file = join(folder, 'samples.jsonl.gz')
-  await pipeline(Readable.from(rowsOf(entries)), createGzip({ level: gzipLevel }), createWriteStream(file))
+  // Not by way of a file: when the scratch disk is full, uploads are what frees it.
+  const compressed = pipeline(Readable.from(rowsOf(entries)), createGzip({ level: gzipLevel }), () => {})
   try {
-    const { info, sha256 } = await publish(store, key, createReadStream(file), { contentType: 'application/gzip' })
+    const { info, sha256 } = await publish(store, key, compressed, { contentType: 'application/gzip' })
     const object = { key, rows: entries.length, bytes: info.bytes, sha256 }
     await verifyObject(store, object, verify)
     return { object, facts: entries.map(factOf) }

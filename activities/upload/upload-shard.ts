@@ -59,7 +59,7 @@ async function placeOutcomes(
   const { outcomes } = await readShardState(folder)
   const entries = prompts.flatMap(({ promptId }) => outcomes.get(promptId) ?? [])
   const successes = entries.filter((entry) => entry.kind === 'S')
-  const placed = await placeSamples(successes, { store, run: ref.run, shard, folder, verify: spec.verify })
+  const placed = await placeSamples(successes, { store, run: ref.run, shard, verify: spec.verify })
   const samples = placed.flatMap(({ facts }) => facts)
   const sampled = new Set(samples.map((fact) => fact.promptId))
   const unfinished = prompts.filter(({ promptId }) => !sampled.has(promptId) && !outcomes.has(promptId))
