@@ -1,13 +1,13 @@
-import { cp, mkdir } from 'node:fs/promises'
+import { cp } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Command } from '@commander-js/extra-typings'
 import { defaultTaskQueue, workflowIds } from '../domain/dispatch.ts'
 import type { Death } from '../servers/supervised-process.ts'
-import type { TemporalServer } from '../servers/temporal-server.ts'
 import { createOpenStore } from '../store/open-store.ts'
-import { AllWorkers, startLocalTemporal } from '../workers/all-workers.ts'
-import { projectRoot, readEnvironment } from '../workers/environment.ts'
-import { connectClient, isTemporalConfigured, temporalConfig } from '../workers/temporal-connection.ts'
+import type { AllWorkers } from '../workers/all-workers.ts'
+import { projectRoot } from '../workers/environment.ts'
+import { LocalCluster } from '../workers/local-cluster.ts'
+import { isTemporalConfigured, temporalConfig } from '../workers/temporal-connection.ts'
 import { describeOutcome, followRun } from './demo-screen.ts'
 import { SimulatedEngines } from './simulated-engines.ts'
 
@@ -44,6 +44,7 @@ class Demo {
   readonly #home: string
   readonly #parts: { stop(): Promise<void> }[] = []
   #isStopping = false
+  #hasKilled = false
 
   constructor(now: Date) {
     this.#run = `demo-${now.toISOString().slice(0, 19).replaceAll(/[-:]/g, '').replace('T', '-')}`
@@ -52,51 +53,29 @@ class Demo {
 
   /** Sets everything up, does the run with a worker killed half way, and prints what came out. */
   async run(): Promise<void> {
-    await mkdir(this.#home, { recursive: true })
-    const environment = readEnvironment({
-      ...process.env,
-      LONGHAUL_HOME: this.#home,
-      LONGHAUL_STORE: `file://${join(this.#home, 'store')}`,
-    })
     say(`Longhaul demo: run ${this.#run}, in ${this.#home}`)
-
-    const server = await this.#startTemporal(environment)
     const engines = await this.#add(
       SimulatedEngines.start(['--engines', String(engineCount), '--port', '0', '--time-scale', String(1 / speedUp)]),
     )
     say(`${engineCount} simulated engines are up, ${speedUp} times faster than the GPUs that they stand for`)
-    const workers = await this.#add(this.#startWorkers(engines.urls, environment))
+    const cluster = await this.#add(this.#startCluster(engines.urls))
     const dataset = await this.#copyDataset()
-
-    const client = await connectClient()
-    this.#parts.push({ stop: () => client.connection.close() })
     const spec = demoSpec(this.#run, dataset)
-    await client.workflow.start('expandDataset', {
+    const handle = await cluster.client.workflow.start('expandDataset', {
       taskQueue: defaultTaskQueue,
       workflowId: workflowIds.run(this.#run),
       args: [spec],
     })
-    const openStore = createOpenStore()
-    const store = openStore(environment.defaultStore)
-    const result = client.workflow.getHandle(workflowIds.run(this.#run)).result()
-    await followRun(store, this.#run, result, (share) => share >= 0.5 && this.#killOnce(workers))
-    say(
-      await describeOutcome(store, this.#run, {
-        home: this.#home,
-        dataset,
-        spec,
-        ui: server?.uiUrl,
-        address: temporalConfig().address,
-      }),
-    )
+    const store = createOpenStore()(cluster.environment.defaultStore)
+    await followRun(store, this.#run, handle.result(), (share) => share >= 0.5 && this.#killOnce(cluster.workers))
+    const { address, temporal } = cluster
+    say(await describeOutcome(store, this.#run, { home: this.#home, dataset, spec, address, ui: temporal?.uiUrl }))
   }
 
   async stop(): Promise<void> {
     this.#isStopping = true
     for (const part of this.#parts.reverse()) await part.stop()
   }
-
-  #hasKilled = false
 
   /** What a crash does, only on purpose. */
   #killOnce(workers: AllWorkers): void {
@@ -107,25 +86,21 @@ class Demo {
     victim.signal('SIGKILL')
   }
 
-  async #startTemporal(environment: ReturnType<typeof readEnvironment>): Promise<TemporalServer | undefined> {
-    if (isTemporalConfigured()) return undefined
-    const server = await this.#add(startLocalTemporal(environment, say, this.#onDeath))
-    process.env.TEMPORAL_ADDRESS = server.address
-    say(`Temporal server at ${server.address}, its UI at ${server.uiUrl}`)
-    return server
-  }
-
-  async #startWorkers(urls: string[], environment: ReturnType<typeof readEnvironment>): Promise<AllWorkers> {
-    const engines = urls.map((url, n) => ({ queue: `gpu-${n}`, url }))
-    const env = { ...process.env, LONGHAUL_HOME: environment.home, LONGHAUL_STORE: environment.defaultStore }
+  async #startCluster(urls: string[]): Promise<LocalCluster> {
     const timings = 'recheckMs=200,lostAfterMs=4000,stallMs=8000,controlMs=500,rampMs=200,liveMs=700,checkpointMs=2000'
-    const options = {
+    const cluster = await LocalCluster.start({
+      home: this.#home,
+      urls,
       taskQueue: defaultTaskQueue,
-      engines,
-      engineArguments: () => ['--grace-seconds', '1', '--timings', timings],
+      engineArguments: () => ['--grace-seconds', '1', '--min-free-mib', '64', '--timings', timings],
       controlArguments: ['--progress-seconds', '0.5'],
-    }
-    return AllWorkers.start(options, environment, env, this.#onDeath)
+      ports: { server: 7233, ui: 8233 },
+      ...(isTemporalConfigured() && { temporalAddress: temporalConfig().address }),
+      onStep: say,
+      onDeath: this.#onDeath,
+    })
+    if (cluster.temporal) say(`Temporal server at ${cluster.address}, its UI at ${cluster.temporal.uiUrl}`)
+    return cluster
   }
 
   async #copyDataset(): Promise<string> {

@@ -36,14 +36,20 @@ function allCommand() {
       checked(positiveNumber),
       20,
     )
+    .option(
+      '--min-free-mib <n>',
+      'kept free on the scratch disk; with less, nothing new is started',
+      checked(positiveNumber),
+      2048,
+    )
     .option('--timings <list>', 'times of the engine workers, such as lostAfterMs=30000', checked(passOn(parseTimings)))
     .option('--progress-seconds <n>', 'how often progress.json is replaced', checked(positiveNumber), 3)
     .addHelpText('after', '\nExample:\n  longhaul worker all --engines http://127.0.0.1:30000-30007')
     .action(async (options) => {
       const log = createLog({ worker: 'all' })
-      const { taskQueue, engines, mode, launch, graceSeconds, timings, progressSeconds } = options
+      const { taskQueue, engines, mode, launch, graceSeconds, minFreeMib, timings, progressSeconds } = options
       const engineArguments = (n: number) => [
-        ...['--mode', mode, '--grace-seconds', String(graceSeconds)],
+        ...['--mode', mode, '--grace-seconds', String(graceSeconds), '--min-free-mib', String(minFreeMib)],
         ...(timings ? ['--timings', timings] : []),
         ...(launch
           ? ['--launch', launch, '--gpu', String(n), '--start-delay-seconds', String(startDelaySeconds(n))]

@@ -93,20 +93,11 @@ async function ensureTemporal(
   } catch (error) {
     if (!(error instanceof NoTemporal) || isTemporalConfigured()) throw error
   }
-  return await startLocalTemporal(environment, (step) => log.info(step), onDeath)
-}
-
-/** A local, persistent Temporal server on its usual port, or another one when that is taken. */
-export async function startLocalTemporal(
-  environment: Environment,
-  onStep: (step: string) => void,
-  onDeath: (death: Death) => void,
-): Promise<TemporalServer> {
-  const binary = await findTemporalBinary({ path: environment.path, cacheFolder: environment.cacheFolder, onStep })
+  const { path, cacheFolder, home } = environment
   return await TemporalServer.start({
-    binary,
-    databaseFile: join(environment.home, 'temporal.db'),
-    logFile: join(environment.home, 'logs', 'temporal-server.log'),
+    binary: await findTemporalBinary({ path, cacheFolder, onStep: (step) => log.info(step) }),
+    databaseFile: join(home, 'temporal.db'),
+    logFile: join(home, 'logs', 'temporal-server.log'),
     port: 7233,
     uiPort: 8233,
     onDeath,

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Client, Connection } from '@temporalio/client'
+import type { Client } from '@temporalio/client'
 import { defaultTaskQueue, workflowIds } from '../../domain/dispatch.ts'
 import type { Progress } from '../../domain/progress.ts'
 import { runKeys } from '../../domain/run-keys.ts'
@@ -12,8 +12,8 @@ import { type SimulatedEngine, startSimulatedEngine } from '../../sglang/simulat
 import { createOpenStore, type StoreOpener } from '../../store/open-store.ts'
 import type { S3Options } from '../../store/s3-options.ts'
 import type { ObjectStore } from '../../store/store.ts'
-import { AllWorkers } from '../../workers/all-workers.ts'
-import { readEnvironment } from '../../workers/environment.ts'
+import type { AllWorkers } from '../../workers/all-workers.ts'
+import { LocalCluster } from '../../workers/local-cluster.ts'
 
 export interface ClusterOptions {
   engines: number
@@ -34,61 +34,56 @@ export const quickTimings = {
   reconcileSeconds: 5,
 }
 
-/** Everything that a run needs, as real processes on this machine: Temporal, engines (simulated, in this process), workers. */
+/** Everything that a run needs: simulated engines in this process, the rest as real processes on this machine. */
 export class Cluster {
   private constructor(
     readonly home: string,
-    readonly temporal: TemporalServer,
     readonly engines: SimulatedEngine[],
-    readonly workers: AllWorkers,
-    readonly client: Client,
+    private readonly cluster: LocalCluster,
     private readonly openStore: StoreOpener,
     readonly storeUri: string,
   ) {}
 
   static async start(options: ClusterOptions): Promise<Cluster> {
     const home = await mkdtemp(join(tmpdir(), 'longhaul-test-'))
-    const temporal = await startTemporal(home, options.dynamicConfig)
     const engines = await Promise.all(
       Array.from({ length: options.engines }, () => startSimulatedEngine({ port: 0, ...options.engine })),
     )
     const storeUri = options.store?.uri ?? `file://${join(home, 'store')}`
-    const env = {
-      ...process.env,
-      ...options.store?.env,
-      TEMPORAL_ADDRESS: temporal.address,
-      LONGHAUL_HOME: home,
-      LONGHAUL_STORE: storeUri,
-      AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true',
-    }
     const timings =
       options.timings ??
       'recheckMs=100,lostAfterMs=2000,stallMs=5000,controlMs=200,rampMs=50,liveMs=300,checkpointMs=500'
-    const workers = AllWorkers.start(
-      {
-        taskQueue: defaultTaskQueue,
-        engines: engines.map(({ url }, n) => ({ queue: `gpu-${n}`, url })),
-        engineArguments: () => ['--grace-seconds', '1', '--timings', timings],
-        controlArguments: ['--progress-seconds', '0.3'],
-      },
-      readEnvironment(env),
-      env,
-      () => {},
-    )
-    const client = new Client({ connection: await Connection.connect({ address: temporal.address }) })
-    return new Cluster(
+    const cluster = await LocalCluster.start({
       home,
-      temporal,
-      engines,
-      workers,
-      client,
-      createOpenStore({ s3: options.store?.s3 ?? {} }),
-      storeUri,
-    )
+      urls: engines.map(({ url }) => url),
+      env: {
+        ...options.store?.env,
+        LONGHAUL_STORE: storeUri,
+        AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true',
+      },
+      taskQueue: defaultTaskQueue,
+      engineArguments: () => ['--grace-seconds', '1', '--min-free-mib', '16', '--timings', timings],
+      controlArguments: ['--progress-seconds', '0.3'],
+      ...(options.dynamicConfig && { dynamicConfig: options.dynamicConfig }),
+    })
+    return new Cluster(home, engines, cluster, createOpenStore({ s3: options.store?.s3 ?? {} }), storeUri)
   }
 
   get store(): ObjectStore {
     return this.openStore(this.storeUri)
+  }
+
+  get client(): Client {
+    return this.cluster.client
+  }
+
+  get workers(): AllWorkers {
+    return this.cluster.workers
+  }
+
+  get temporal(): TemporalServer {
+    if (!this.cluster.temporal) throw new Error('The cluster has a Temporal server of its own.')
+    return this.cluster.temporal
   }
 
   /** Starts a run; the rest of the spec has defaults that suit tests. */
@@ -110,10 +105,8 @@ export class Cluster {
   }
 
   async stop(): Promise<void> {
-    await this.client.connection.close()
-    await this.workers.stop()
+    await this.cluster.stop()
     await Promise.all(this.engines.map((engine) => engine.close()))
-    await this.temporal.stop()
     await this.openStore.close()
     await rm(this.home, { recursive: true, force: true })
   }
