@@ -4,7 +4,7 @@ export type ColumnType =
   | { kind: 'bool' }
   | { kind: 'int'; bits: 8 | 16 | 32 | 64; isUnsigned?: true }
   | { kind: 'float'; bits: 16 | 32 | 64 }
-  | { kind: 'string' }
+  | { kind: 'string'; isLarge?: true }
   /** Values of kinds that do not go together: a text of JSON where a column must have one type. */
   | { kind: 'json' }
   | { kind: 'binary' }
@@ -22,6 +22,8 @@ export type TimeUnit = 's' | 'ms' | 'us' | 'ns'
 export interface Column {
   name: string
   type: ColumnType
+  /** What the `datasets` library says of it beyond its type, such as the names of classes. Kept as it is. */
+  feature?: Record<string, unknown>
 }
 
 /** The type that holds the values of both; `json` where only that does. */
@@ -49,10 +51,10 @@ function widerInt(a: Int, b: Int): Int {
 /** Columns of both, those of the first in front. */
 export function unifyColumns(first: readonly Column[], second: readonly Column[]): Column[] {
   const others = new Map(second.map(({ name, type }) => [name, type]))
-  const shared = first.map(({ name, type }) => {
+  const shared = first.map(({ name, type, feature }) => {
     const other = others.get(name)
     others.delete(name)
-    return { name, type: other ? unify(type, other) : type }
+    return { name, type: other ? unify(type, other) : type, ...(feature && { feature }) }
   })
   return [...shared, ...[...others].map(([name, type]) => ({ name, type }))]
 }

@@ -1,6 +1,6 @@
 import type { Column } from './columns.ts'
 import type { RowShape } from './row-shape.ts'
-import type { DatasetOptions } from './spec.ts'
+import type { DatasetOptions, Sampling } from './spec.ts'
 import { trainSplit } from './splits.ts'
 
 /** Layout of dataset manifests; another number means that older code must not touch the dataset. */
@@ -27,8 +27,14 @@ export interface PointerMove {
 
 /** How the rows of a dataset's files are written. */
 export type DatasetFormat = 'jsonl' | 'parquet' | 'arrow'
-/** Of the text formats; the others compress inside. */
-export type Compression = 'none' | 'gzip' | 'zstd'
+/** Of the file for JSON lines, of the pages for Parquet (only there `snappy`); Arrow files are not compressed. */
+export type Compression = 'none' | 'snappy' | 'gzip' | 'zstd'
+
+/** How the files of a version are written. */
+export interface Output {
+  format: DatasetFormat
+  compression: Compression
+}
 
 /** A file of a dataset version, with what it holds. */
 export interface DatasetFile {
@@ -74,12 +80,15 @@ export interface MergedRun {
   model: string
   weightVersion: string
   samples: number
+  /** How it asked, and where its prompts were taken from; left out where its spec is gone. */
+  sampling?: Sampling
+  sources?: string[]
   /** Version that the run was merged into. */
   version: number
 }
 
 /** `v0007/manifest.json`: written once and last, so its presence says that the version is whole. */
-export interface DatasetManifest {
+export interface DatasetManifest extends Output {
   layout: number
   version: number
   /** Version that this one was made of. */
@@ -90,8 +99,6 @@ export interface DatasetManifest {
   createdAt: string
   /** Where the files lie when that is not the dataset itself: versions that were adopted from elsewhere. */
   root?: string
-  format: DatasetFormat
-  compression: Compression
   rows: number
   bytes: number
   /** Conversations whose tokens an engine counted, and how many tokens those are. */
@@ -124,23 +131,27 @@ export const datasetKeys = {
   file: (version: number, place: FilePlace) => `${versionName(version)}/${fileName(place)}`,
 }
 
-export interface FilePlace {
+export interface FilePlace extends Output {
   split: string
-  format: DatasetFormat
-  compression: Compression
+  /** The version has no other split. */
+  isOnlySplit: boolean
   part: number
   parts: number
 }
 
-const extensions = { none: '.jsonl', gzip: '.jsonl.gz', zstd: '.jsonl.zst' } as const satisfies Record<
-  Compression,
-  string
->
+const extensions: Readonly<Record<Compression, string>> = {
+  none: '.jsonl',
+  snappy: '.jsonl',
+  gzip: '.jsonl.gz',
+  zstd: '.jsonl.zst',
+}
 
-function fileName({ split, format, compression, part, parts }: FilePlace): string {
+function fileName({ split, isOnlySplit, format, compression, part, parts }: FilePlace): string {
   const number = String(part).padStart(5, '0')
-  // The names that `save_to_disk` gives, and `load_from_disk` expects.
-  if (format === 'arrow') return `${split}/data-${number}-of-${String(parts).padStart(5, '0')}.arrow`
+  // The names that `save_to_disk` gives, and `load_from_disk` expects: one dataset, or a folder for each split.
+  if (format === 'arrow') {
+    return `${isOnlySplit ? '' : `${split}/`}data-${number}-of-${String(parts).padStart(5, '0')}.arrow`
+  }
   const name = split === trainSplit ? 'part' : split
   return `${name}-${number}${format === 'parquet' ? '.parquet' : extensions[compression]}`
 }

@@ -131,7 +131,7 @@ export const datasetSchema = z.strictObject({
     .optional(),
   /** `same`: as the version before; a new dataset is JSON lines with gzip. */
   format: z.enum(['same', 'jsonl', 'parquet', 'arrow']).default('same'),
-  compression: z.enum(['same', 'none', 'gzip', 'zstd']).default('same'),
+  compression: z.enum(['same', 'none', 'snappy', 'gzip', 'zstd']).default('same'),
   /** Aim for output files of this size before compression. */
   fileBytes: positive.default(256 * 1024 * 1024),
   /** Of the shuffle and of every draw: the same inputs with the same seed give the same bytes. */

@@ -4,7 +4,7 @@ import { mkdir } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { openFile, readerOf } from '../../formats/byte-reader.ts'
+import { type ByteReader, openFile, readerOf } from '../../formats/byte-reader.ts'
 import type { SourceFile } from '../../formats/places/source-file.ts'
 import { parseStoreUri } from '../../store/open-store.ts'
 import type { ObjectStore } from '../../store/store.ts'
@@ -44,6 +44,11 @@ export function verifiedFile(file: DataFile, reading: VerifiedReading): SourceFi
       return path === undefined ? readerOf(verifiedChunks(file, reading)) : await localReader(path, file, reading)
     },
     localPath: async () => {
+      const path = localPathOf(file)
+      if (path !== undefined) {
+        await readThrough(await localReader(path, file, reading))
+        return path
+      }
       await mkdir(dirname(reading.spool), { recursive: true })
       await pipeline(Readable.from(verifiedChunks(file, reading)), createWriteStream(reading.spool))
       return reading.spool
@@ -61,7 +66,11 @@ function localPathOf({ store, key }: DataFile): string | undefined {
   return location.kind === 'file' ? join(location.path, key) : undefined
 }
 
-async function localReader(path: string, file: DataFile, { signal, onBytes, onEnd }: VerifiedReading) {
+async function localReader(
+  path: string,
+  file: DataFile,
+  { signal, onBytes, onEnd }: VerifiedReading,
+): Promise<ByteReader> {
   const reader = await openFile(path).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') throw new DatasetDamaged(uriOf(file), 'is gone')
     throw error
@@ -84,6 +93,15 @@ async function localReader(path: string, file: DataFile, { signal, onBytes, onEn
       }
       return read
     },
+  }
+}
+
+async function readThrough(reader: ByteReader): Promise<void> {
+  const target = Buffer.allocUnsafeSlow(1024 * 1024)
+  try {
+    while ((await reader.read(target)) > 0);
+  } finally {
+    await reader.close()
   }
 }
 

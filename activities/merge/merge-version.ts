@@ -1,8 +1,9 @@
 import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { unifyColumns } from '../../domain/columns.ts'
+import { type Column, unifyColumns } from '../../domain/columns.ts'
 import { type DatasetManifest, datasetKeys, datasetLayout, type MergeCounts } from '../../domain/dataset.ts'
 import { unbalanced } from '../../domain/merge-accounts.ts'
+import { outputOf } from '../../domain/output.ts'
 import { defaultShape } from '../../domain/row-shape.ts'
 import { trainSplit } from '../../domain/splits.ts'
 import { columnsOf } from '../../domain/type-sketch.ts'
@@ -10,9 +11,10 @@ import { WriteOnceConflict } from '../../store/errors.ts'
 import type { ObjectStore, OpenStore } from '../../store/store.ts'
 import { type DataFile, verifiedFile } from './data-file.ts'
 import { CountsDisagree, NotADataset } from './errors.ts'
+import { writeExtras } from './output/write-extras.ts'
 import { writeFiles } from './output/write-files.ts'
 import { type MergePlan, mergedRunOf, type ReadRun, readRunManifest } from './plan-merge.ts'
-import { provenanceColumns } from './rows/provenance.ts'
+import { isProvenance, provenanceColumns } from './rows/provenance.ts'
 import type { MergeContext, MergeFile } from './shuffle/merge-task-types.ts'
 import { startMergeThreads } from './shuffle/merge-threads.ts'
 import { type ShuffledRows, shuffleRows } from './shuffle/shuffle-rows.ts'
@@ -137,13 +139,12 @@ function contextOf(
     )
   }
   const columns = manifest?.columns ?? []
-  const hasOwnColumns = columns.some(({ name }) => provenanceColumns.includes(name))
+  const hasOwnColumns = columns.some(({ name }) => isProvenance(name))
   const splits = [
     trainSplit,
     ...inputs.map(({ file }) => file.split),
     ...(options.holdout ? [options.holdout.split] : []),
   ]
-  const { format, compression } = options
   return {
     folder,
     sizes,
@@ -155,10 +156,7 @@ function contextOf(
     columns,
     hasProvenance: manifest?.hasProvenance || (options.provenance === 'columns' && !hasOwnColumns),
     splits: [...new Set(splits)],
-    output: {
-      format: format === 'same' ? (manifest?.format ?? 'jsonl') : format,
-      compression: compression === 'same' ? (manifest?.compression ?? 'gzip') : compression,
-    },
+    output: outputOf(options, manifest),
   }
 }
 
@@ -177,7 +175,7 @@ interface Writing {
   base: ReadVersion | undefined
   run: ReadRun
   plan: MergePlan
-  io: { tasks: Parameters<typeof writeFiles>[2]['tasks']; threads: number; signal?: AbortSignal }
+  io: { tasks: Parameters<typeof writeFiles>[3]['tasks']; threads: number; signal?: AbortSignal }
   deps: MergeVersionDeps
 }
 
@@ -187,24 +185,26 @@ async function writeVersion(
   { context, base, run, plan, io, deps }: Writing,
 ): Promise<ReadVersion> {
   const { version, claimedAt } = await claimVersion(dataset, context.baseVersion, plan.mergeId, deps.now)
+  const columns = columnsAfter(base, shuffled, context)
+  const all = allColumns(columns, context)
   const rows = shuffled.ranges.reduce((sum, { places }) => sum + places, 0)
   let written = 0
   const onRows = (more: number) => {
     written += more
     deps.onProgress({ phase: 'writing', done: written, total: rows })
   }
-  const { files, tokens } = await writeFiles(context, shuffled, { ...io, store: dataset, version, onRows }).catch(
-    async (error: unknown) => {
-      // Another release, or another compression library, wrote other bytes here: they are left as they are.
-      if (error instanceof WriteOnceConflict) await abandonVersion(dataset, version, error.message)
-      throw error
-    },
-  )
+  const { files, tokens, textBytes } = await writeFiles(context, shuffled, all, {
+    ...io,
+    store: dataset,
+    version,
+    onRows,
+  }).catch(async (error: unknown) => {
+    // Another release, or another compression library, wrote other bytes here: they are left as they are.
+    if (error instanceof WriteOnceConflict) await abandonVersion(dataset, version, error.message)
+    throw error
+  })
   const counts = closeAccounts(shuffled, files)
   const { uri: _, backup: __, ...options } = plan.options
-  const seen = columnsOf(shuffled.sketch).filter(
-    ({ name }) => !context.hasProvenance || !provenanceColumns.includes(name),
-  )
   const manifest: DatasetManifest = {
     layout: datasetLayout,
     version,
@@ -218,14 +218,29 @@ async function writeVersion(
     files,
     extras: [],
     shape: context.shape,
-    columns: base ? unifyColumns(base.manifest.columns, seen) : seen,
+    columns,
     hasProvenance: context.hasProvenance,
     sources: Object.fromEntries(Object.entries(counts.sources).map(([name, { merged }]) => [name, merged])),
     counts,
     options,
     runs: [...(base?.manifest.runs ?? []), mergedRunOf(run, version)],
   }
-  return await putManifest(dataset, manifest)
+  const extras = await writeExtras(dataset, manifest, { columns: all, textBytes, signal: deps.signal })
+  return await putManifest(dataset, { ...manifest, extras })
+}
+
+/** The columns of the rows, without those that say where they come from. */
+function columnsAfter(
+  base: ReadVersion | undefined,
+  { sketch }: ShuffledRows,
+  { hasProvenance }: MergeContext,
+): Column[] {
+  const seen = columnsOf(sketch).filter(({ name }) => !hasProvenance || !isProvenance(name))
+  return unifyColumns(base?.manifest.columns ?? [], seen)
+}
+
+function allColumns(columns: readonly Column[], { hasProvenance }: MergeContext): Column[] {
+  return hasProvenance ? [...columns, ...provenanceColumns] : [...columns]
 }
 
 function closeAccounts({ accounts }: ShuffledRows, files: DatasetManifest['files']): MergeCounts {

@@ -3,11 +3,13 @@ import { join } from 'node:path'
 import type { RunManifest } from '../../domain/commit.ts'
 import { type MergedRun, versionName } from '../../domain/dataset.ts'
 import type { MergeRequest } from '../../domain/dataset-merge.ts'
+import { outputOf, outputProblem } from '../../domain/output.ts'
 import { runKeys } from '../../domain/run-keys.ts'
-import type { DatasetOptions } from '../../domain/spec.ts'
+import type { DatasetOptions, Spec } from '../../domain/spec.ts'
 import { ObjectNotFound } from '../../store/errors.ts'
-import { readBytes } from '../../store/read-object.ts'
+import { readBytes, readJson } from '../../store/read-object.ts'
 import type { ObjectStore, OpenStore } from '../../store/store.ts'
+import type { RunRecord } from '../run-record.ts'
 import { adopt } from './adopt/adopt.ts'
 import { RunNotMergeable } from './errors.ts'
 import { readCurrent } from './versions/read-version.ts'
@@ -48,6 +50,8 @@ export async function planMerge(request: MergeRequest, deps: PlanDeps): Promise<
     manifestHash: current.manifestHash,
     pointerEtag: current.read.etag,
   }
+  const problem = outputProblem(outputOf(options, current?.manifest))
+  if (problem) throw new RunNotMergeable(`The merge can't be started: ${problem}.`)
   const merged = current?.manifest.runs.find(({ manifestHash }) => manifestHash === run.manifestHash)
   return {
     options,
@@ -70,6 +74,8 @@ export interface ReadRun {
   key: string
   manifest: RunManifest
   manifestHash: string
+  /** What the run was asked to do; left out where that is gone. */
+  spec?: Spec
 }
 
 async function readRun({ run, store: storeUri }: MergeRequest, deps: PlanDeps): Promise<ReadRun> {
@@ -84,13 +90,20 @@ export async function readRunManifest(store: ObjectStore, key: string, expectedH
     if (expectedHash !== undefined && manifestHash !== expectedHash) {
       throw new RunNotMergeable(`${store.uri}/${key} is not the manifest that the merge was started with.`)
     }
-    return { store, key, manifest: JSON.parse(bytes.toString('utf8')) as RunManifest, manifestHash }
+    const manifest = JSON.parse(bytes.toString('utf8')) as RunManifest
+    const spec = await readSpec(store, manifest.run)
+    return { store, key, manifest, manifestHash, ...(spec && { spec }) }
   } catch (error) {
     if (!(error instanceof ObjectNotFound)) throw error
     throw new RunNotMergeable(
       `There is no ${store.uri}/${key}: the run does not exist there, or it has not been verified yet. A run is merged by its name or by the URI of its manifest.json.`,
     )
   }
+}
+
+async function readSpec(store: ObjectStore, run: string): Promise<Spec | undefined> {
+  const { spec: key } = runKeys(run)
+  return (await store.head(key)) ? (await readJson<RunRecord>(store, key)).spec : undefined
 }
 
 const manifestUri = /^(.+?)\/(runs\/[^/]+\/manifest\.json)$/
@@ -111,9 +124,18 @@ function mergeIdOf(options: DatasetOptions, baseHash: string | undefined, runHas
 }
 
 /** How a version lists the run that went into it. */
-export function mergedRunOf({ store, key, manifest, manifestHash }: ReadRun, version: number): MergedRun {
+export function mergedRunOf({ store, key, manifest, manifestHash, spec }: ReadRun, version: number): MergedRun {
   const { run, specHash, model, weightVersion, samples } = manifest
-  return { run, manifest: `${store.uri}/${key}`, manifestHash, specHash, model, weightVersion, samples, version }
+  const uri = `${store.uri}/${key}`
+  const asked = spec && { sampling: spec.sampling, sources: spec.sources.flatMap((source) => shownUris(source.uri)) }
+  return { run, manifest: uri, manifestHash, specHash, model, weightVersion, samples, ...asked, version }
+}
+
+/** Without what may be a secret in the address of a web server. */
+function shownUris(uri: string | string[]): string[] {
+  return [uri]
+    .flat()
+    .map((one) => (/^https?:/.test(one) ? one.replace(/\/\/[^/@]*@/, '//').replace(/[?#].*$/, '') : one))
 }
 
 export function backupUriOf({ uri, backup }: DatasetOptions): string {

@@ -1,6 +1,8 @@
+import { type Column, unifyColumns } from '../../../domain/columns.ts'
 import { type Compression, type DatasetManifest, datasetLayout } from '../../../domain/dataset.ts'
 import type { Mapping } from '../../../domain/spec.ts'
 import { columnsOf, newSketch, observe } from '../../../domain/type-sketch.ts'
+import type { Row } from '../../../formats/conversation/row.ts'
 import { hashObject } from '../../../store/hash-object.ts'
 import type { ObjectStore } from '../../../store/store.ts'
 import { NotADataset } from '../errors.ts'
@@ -39,8 +41,6 @@ export async function adopt(dataset: ObjectStore, options: AdoptOptions): Promis
     surveyed.push(await surveyFile({ store: from, key, bytes }, { spool: options.spool, signal, onBytes }))
   }
   const rows = surveyed.flatMap(({ sample }) => sample)
-  const sketch = newSketch()
-  for (const row of rows) observe(sketch, row)
   const shape = detectShape(rows, mapping)
   const files = surveyed.map(({ file }) => file)
   const extras = []
@@ -59,7 +59,7 @@ export async function adopt(dataset: ObjectStore, options: AdoptOptions): Promis
     files,
     extras,
     ...(shape && { shape }),
-    columns: columnsOf(sketch),
+    columns: columnsOfFiles(surveyed, rows),
     hasProvenance: false,
     runs: [],
   }
@@ -75,6 +75,15 @@ function onlyFormat(uri: string, surveyed: readonly SurveyedFile[]) {
   const [format, other] = formats
   if (format !== undefined && other === undefined) return format
   throw new NotADataset(uri, `holds files of several formats (${formats.join(', ')}); adopt a folder of one format`)
+}
+
+/** Columns as columnar files say, or else as the first rows look. */
+function columnsOfFiles(surveyed: readonly SurveyedFile[], rows: readonly Row[]): Column[] {
+  const stored = surveyed.flatMap(({ columns }) => (columns ? [columns] : []))
+  if (stored.length > 0) return stored.reduce<Column[]>((all, columns) => unifyColumns(all, columns), [])
+  const sketch = newSketch()
+  for (const row of rows) observe(sketch, row)
+  return columnsOf(sketch)
 }
 
 /** What new files are compressed with unless the spec says otherwise: as most of the old ones are. */

@@ -1,10 +1,14 @@
+import type { Column } from '../../../domain/columns.ts'
 import type { Compression, DatasetFile, DatasetFormat } from '../../../domain/dataset.ts'
 import { splitOfFile } from '../../../domain/splits.ts'
 import { BadFile } from '../../../formats/bad-file.ts'
 import { isObject, type Row } from '../../../formats/conversation/row.ts'
 import { cutFile } from '../../../formats/cut-file.ts'
-import type { JsonPiece, Piece } from '../../../formats/pieces.ts'
+import type { ArrowPiece, JsonPiece, ParquetPiece, Piece } from '../../../formats/pieces.ts'
 import { forEachSpan, isBlankSpan } from '../../../formats/text/spans.ts'
+import { columnarFacts, readBatches } from '../columnar/read-batches.ts'
+import { rowText } from '../columnar/row-text.ts'
+import { withFeatures } from '../columnar/stored-features.ts'
 import { type DataFile, uriOf, verifiedFile } from '../data-file.ts'
 import { DatasetDamaged, NotADataset } from '../errors.ts'
 
@@ -13,6 +17,8 @@ export interface SurveyedFile {
   readonly file: DatasetFile
   readonly format: DatasetFormat
   readonly compression: Compression
+  /** What a columnar file says of its columns. */
+  readonly columns?: readonly Column[]
   /** Some of its first rows. */
   readonly sample: readonly Row[]
 }
@@ -35,28 +41,65 @@ export async function surveyFile(file: DataFile, options: SurveyOptions): Promis
       facts = read
     },
   })
-  const sample: Row[] = []
-  let rows = 0
+  const tally: Tally = { rows: 0, sample: [], format: formatOf(file.key), compression: compressionOf(file.key) }
   try {
-    for await (const piece of cutFile(source, { ...sizes, format: 'auto' })) {
-      if (piece.kind !== 'json') throw unsupported(file, piece)
-      rows += countRows(piece)
-      if (sample.length < sampleRows) sample.push(...firstRows(piece, sampleRows - sample.length))
-    }
+    // A file without a byte is one without a row; the readers would call it bad.
+    if (file.bytes === 0) await source.open().then((reader) => reader.close())
+    else for await (const piece of cutFile(source, { ...sizes, format: 'auto' })) await tallyPiece(piece, tally)
   } catch (error) {
-    throw error instanceof BadFile ? new DatasetDamaged(uriOf(file), `can not be read: ${error.found}`) : error
+    if (!(error instanceof BadFile)) throw error
+    if (error.reason === 'unsupported') throw new NotADataset(uriOf(file), `can not be adopted: ${error.found}`)
+    throw new DatasetDamaged(uriOf(file), `can not be read: ${error.found}`)
   }
-  const { key } = file
-  return {
-    file: { key, split: splitOfFile(key), rows, ...facts },
-    format: 'jsonl',
-    compression: compressionOf(key),
-    sample,
+  const { rows, ...found } = tally
+  return { file: { key: file.key, split: splitOfFile(file.key), rows, ...facts }, ...found }
+}
+
+interface Tally {
+  rows: number
+  sample: Row[]
+  format: DatasetFormat
+  compression: Compression
+  columns?: readonly Column[]
+}
+
+async function tallyPiece(piece: Piece, tally: Tally): Promise<void> {
+  const missing = sampleRows - tally.sample.length
+  switch (piece.kind) {
+    case 'json':
+      tally.rows += countRows(piece)
+      if (missing > 0) tally.sample.push(...firstRows(piece, missing))
+      return
+    case 'parquet':
+      tally.rows += piece.rowEnd - piece.rowStart
+      if (!tally.columns) await tallyColumns(piece, tally, { isCounted: true })
+      return
+    case 'arrow':
+      await tallyColumns(piece, tally, { isCounted: false })
+      return
+    case 'csv':
+      throw new BadFile('unsupported', 'CSV holds no datasets; convert it to JSON lines, Parquet or Arrow')
   }
 }
 
-function unsupported(file: DataFile, { kind }: Piece): NotADataset {
-  return new NotADataset(uriOf(file), `is ${kind}: datasets are JSON lines, Parquet or Arrow; convert it`)
+/** Columns and some rows of a columnar file; where its rows are not counted yet, those as well. */
+async function tallyColumns(piece: ArrowPiece | ParquetPiece, tally: Tally, { isCounted }: { isCounted: boolean }) {
+  const { columns, metadata, codec } = await columnarFacts(piece.kind, piece.path)
+  tally.format = piece.kind
+  tally.compression = codec
+  tally.columns = withFeatures(columns, metadata)
+  for await (const { batch } of readBatches(piece)) {
+    if (!isCounted) tally.rows += batch.numRows
+    const text = rowText(batch, { values: 'plain' })
+    for (let n = 0; n < batch.numRows && tally.sample.length < sampleRows; n++) tally.sample.push(JSON.parse(text(n)))
+    if (isCounted) return
+  }
+}
+
+/** By the name, for files without a row; all others say what they are. */
+function formatOf(key: string): DatasetFormat {
+  if (/\.parquet$/i.test(key)) return 'parquet'
+  return /\.arrow$/i.test(key) ? 'arrow' : 'jsonl'
 }
 
 function compressionOf(key: string): Compression {

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { DatasetFormat } from '../../../domain/dataset.ts'
 import { placeAt, placeBytes } from '../../../shuffle/order-rows.ts'
 import type { OrderedSplit, Stretch } from '../shuffle/merge-task-types.ts'
 
@@ -10,23 +11,34 @@ export interface Block {
   readonly part: number
   readonly parts: number
   readonly isLastOfPart: boolean
+  readonly isOnlySplit: boolean
   readonly stretches: readonly Stretch[]
 }
 
-/** Shows in the bytes of files, so it is no setting. */
-const blockBytes = 4 * 1024 * 1024
+/** Shows in the bytes of files, so it is no setting. Row groups are read as a whole, and found by a list of them. */
+const blockBytes: Readonly<Record<DatasetFormat, number>> = {
+  jsonl: 4 * 1024 * 1024,
+  arrow: 4 * 1024 * 1024,
+  parquet: 16 * 1024 * 1024,
+}
+
+interface CutOptions {
+  fileBytes: number
+  format: DatasetFormat
+}
 
 /**
  * Cuts the rows of each split into files of about equal size, and those into blocks. Where the cuts are depends on the rows
  * alone: not on the memory, which decides about ranges.
  */
-export function* cutBlocks(folder: string, ranges: readonly OrderedSplit[], fileBytes: number): Generator<Block> {
-  for (const split of new Set(ranges.map((range) => range.split))) {
+export function* cutBlocks(folder: string, ranges: readonly OrderedSplit[], options: CutOptions): Generator<Block> {
+  const splits = new Set(ranges.map((range) => range.split))
+  for (const split of splits) {
     yield* cutSplit(
       folder,
       split,
       ranges.filter((range) => range.split === split),
-      fileBytes,
+      { ...options, isOnlySplit: splits.size === 1 },
     )
   }
 }
@@ -35,7 +47,7 @@ function* cutSplit(
   folder: string,
   split: number,
   ranges: readonly OrderedSplit[],
-  fileBytes: number,
+  { fileBytes, format, isOnlySplit }: CutOptions & { isOnlySplit: boolean },
 ): Generator<Block> {
   const totalBytes = ranges.reduce((sum, { bytes }) => sum + bytes, 0)
   const parts = Math.max(1, Math.round(totalBytes / fileBytes))
@@ -44,7 +56,7 @@ function* cutSplit(
   let inBlock = 0
   let stretches: Stretch[] = []
   const close = (isLastOfPart: boolean): Block => {
-    const block = { split, part, parts, isLastOfPart, stretches }
+    const block = { split, part, parts, isLastOfPart, isOnlySplit, stretches }
     stretches = []
     inBlock = 0
     if (isLastOfPart) part++
@@ -60,7 +72,7 @@ function* cutSplit(
       inBlock += length
       const isEnd = isLastRange && place === places - 1
       const isLastOfPart = isEnd || (part < parts - 1 && done >= (totalBytes * (part + 1)) / parts)
-      if (!isLastOfPart && inBlock < blockBytes) continue
+      if (!isLastOfPart && inBlock < blockBytes[format]) continue
       stretches.push({ range: name, firstPlace, places: place + 1 - firstPlace })
       firstPlace = place + 1
       yield close(isLastOfPart)

@@ -1,4 +1,8 @@
-import type { MergeContext } from '../shuffle/merge-task-types.ts'
+import type { Column } from '../../../domain/columns.ts'
+import type { Output } from '../../../domain/dataset.ts'
+import { endOfStream } from '../columnar/encode-columns.ts'
+import { ParquetJoiner } from '../columnar/join-parquet.ts'
+import { schemaBytes } from './block-encoder.ts'
 
 /** Puts encoded blocks together to a file. One for each file. */
 export interface FileAssembly {
@@ -10,14 +14,15 @@ export interface FileAssembly {
   end(): Uint8Array
 }
 
-export type StartAssembly = () => FileAssembly
-
 const nothing = new Uint8Array(0)
 
-/** Text, compressed or not: blocks follow one another. */
-const textAssembly: FileAssembly = { begin: () => nothing, add: (block) => block, end: () => nothing }
-
-export function fileAssembly({ output: { format } }: Pick<MergeContext, 'output'>): StartAssembly {
-  if (format !== 'jsonl') throw new Error(`${format} is not written yet`)
-  return () => textAssembly
+export function fileAssembly({ format }: Output, columns: readonly Column[]): () => FileAssembly {
+  switch (format) {
+    case 'jsonl':
+      return () => ({ begin: () => nothing, add: (block) => block, end: () => nothing })
+    case 'arrow':
+      return () => ({ begin: () => schemaBytes(columns), add: (block) => block, end: () => endOfStream })
+    case 'parquet':
+      return () => new ParquetJoiner()
+  }
 }

@@ -1,3 +1,4 @@
+import type { Column } from '../../../domain/columns.ts'
 import { type DatasetFile, datasetKeys } from '../../../domain/dataset.ts'
 import { mapInOrder } from '../../../shuffle/map-in-order.ts'
 import { publish } from '../../../store/publish.ts'
@@ -5,7 +6,7 @@ import type { ObjectStore } from '../../../store/store.ts'
 import type { EncodedBlock, MergeContext, MergeTasks } from '../shuffle/merge-task-types.ts'
 import type { ShuffledRows } from '../shuffle/shuffle-rows.ts'
 import { type Block, cutBlocks } from './cut-blocks.ts'
-import { fileAssembly, type StartAssembly } from './file-assembly.ts'
+import { type FileAssembly, fileAssembly } from './file-assembly.ts'
 
 export interface WriteIo {
   readonly tasks: MergeTasks
@@ -21,24 +22,37 @@ export interface WrittenFiles {
   readonly files: DatasetFile[]
   /** Conversations whose tokens were counted, and how many tokens those are. */
   readonly tokens: { rows: number; tokens: number }
+  /** Of the rows before encoding. */
+  readonly textBytes: number
 }
 
 /** Writes rows into the files of a version. Each is written once. */
-export async function writeFiles(context: MergeContext, shuffled: ShuffledRows, io: WriteIo): Promise<WrittenFiles> {
+export async function writeFiles(
+  context: MergeContext,
+  shuffled: ShuffledRows,
+  columns: readonly Column[],
+  io: WriteIo,
+): Promise<WrittenFiles> {
   const { folder, options } = context
   const spills = shuffled.spills.map(({ name, sources }) => ({ name, sources }))
   const spare = new SpareSpace()
-  const blocks = mapInOrder(cutBlocks(folder, shuffled.ranges, options.fileBytes), io.threads + 1, async (block) => ({
-    ...block,
-    encoded: await io.tasks.encode({ spills, stretches: block.stretches, ...spare.take() }),
-  }))
+  const blocks = mapInOrder(
+    cutBlocks(folder, shuffled.ranges, { ...options, ...context.output }),
+    io.threads + 1,
+    async (block) => ({
+      ...block,
+      encoded: await io.tasks.encode({ spills, stretches: block.stretches, columns, ...spare.take() }),
+    }),
+  )
   const files: DatasetFile[] = []
   const tokens = { rows: 0, tokens: 0 }
-  const begin = fileAssembly(context)
+  let textBytes = 0
+  const begin = fileAssembly(context.output, columns)
   const take = (encoded: EncodedBlock) => {
     for (const [source, rows] of Object.entries(encoded.sources)) shuffled.accounts.addMerged(Number(source), rows)
     tokens.rows += encoded.rowsWithTokens
     tokens.tokens += encoded.tokens
+    textBytes += encoded.textBytes
     io.onRows(encoded.rows)
   }
   try {
@@ -49,7 +63,7 @@ export async function writeFiles(context: MergeContext, shuffled: ShuffledRows, 
   } finally {
     await blocks.return(undefined)
   }
-  return { files, tokens }
+  return { files, tokens, textBytes }
 }
 
 type Encoded = Block & { encoded: EncodedBlock }
@@ -57,7 +71,7 @@ type Encoded = Block & { encoded: EncodedBlock }
 async function writeFile(
   first: Encoded,
   rest: AsyncGenerator<Encoded>,
-  { begin, take, spare }: { begin: StartAssembly; take: (encoded: EncodedBlock) => void; spare: SpareSpace },
+  { begin, take, spare }: { begin: () => FileAssembly; take: (encoded: EncodedBlock) => void; spare: SpareSpace },
   { splits, output }: MergeContext,
   { store, version, signal }: WriteIo,
 ): Promise<DatasetFile> {
@@ -79,7 +93,8 @@ async function writeFile(
     yield assembly.end()
   }
   const split = splits[first.split] ?? ''
-  const key = datasetKeys.file(version, { split, ...output, part: first.part, parts: first.parts })
+  const { part, parts, isOnlySplit } = first
+  const key = datasetKeys.file(version, { split, isOnlySplit, ...output, part, parts })
   const { info, sha256 } = await publish(store, key, body(), { signal })
   return { key, split, rows, bytes: info.bytes, sha256 }
 }

@@ -1,3 +1,4 @@
+import type { Column } from '../../../domain/columns.ts'
 import type { RawSample } from './raw-sample.ts'
 
 /**
@@ -53,5 +54,39 @@ export function endOfSample(sample: RawSample, run: string): string {
 /** How the end of a row begins. Quotes inside of texts are escaped, so this is found nowhere else. */
 export const provenanceStart = ',"promptId":'
 
-/** Names of the columns that the end of each row has. */
-export const provenanceColumns: readonly string[] = ['promptId', 'provenance']
+/** The columns that the end of each row has. */
+export const provenanceColumns: readonly Column[] = [
+  { name: 'promptId', type: { kind: 'string' } },
+  {
+    name: 'provenance',
+    type: {
+      kind: 'struct',
+      fields: [
+        text('run'),
+        int('version'),
+        text('file'),
+        int('row'),
+        text('source'),
+        text('id'),
+        text('license'),
+        text('origin'),
+        text('model'),
+        text('weightVersion'),
+        { name: 'truncated', type: { kind: 'bool' } },
+        int('tokens'),
+      ],
+    },
+  },
+]
+
+export function isProvenance(column: string): boolean {
+  return provenanceColumns.some(({ name }) => name === column)
+}
+
+function text(name: string): Column {
+  return { name, type: { kind: 'string' } }
+}
+
+function int(name: string): Column {
+  return { name, type: { kind: 'int', bits: 64 } }
+}

@@ -5,7 +5,7 @@ import type { EncodedBlock, EncodeInput, MergeContext } from './merge-task-types
 
 /** Fetches rows in their final order and makes of them what will lie in a file. */
 export function blockTask({ folder }: MergeContext, encode: BlockEncoder, open: OpenScratchFiles) {
-  return async function encodeBlock({ spills, stretches, space }: EncodeInput): Promise<EncodedBlock> {
+  return async function encodeBlock({ spills, stretches, columns, space }: EncodeInput): Promise<EncodedBlock> {
     const sources: Record<number, number> = {}
     const facts = { rows: 0, textBytes: 0, tokens: 0, rowsWithTokens: 0 }
     const allocate = stretches.length === 1 ? roomIn(space) : undefined
@@ -23,7 +23,7 @@ export function blockTask({ folder }: MergeContext, encode: BlockEncoder, open: 
     })
     const [only] = texts
     const text = texts.length === 1 && only ? only : joined(texts, roomIn(space))
-    return { ...facts, sources, bytes: await encode(text) }
+    return { ...facts, sources, bytes: await encode(text, columns) }
 
     function count({ bytes, lengths, weights, tags, spillOf }: GatheredRows): void {
       facts.rows += lengths.length

@@ -1,5 +1,5 @@
 import type { Column } from '../../../domain/columns.ts'
-import type { Compression, DatasetFormat } from '../../../domain/dataset.ts'
+import type { Output } from '../../../domain/dataset.ts'
 import type { RowShape } from '../../../domain/row-shape.ts'
 import type { DatasetOptions } from '../../../domain/spec.ts'
 import type { TypeSketch } from '../../../domain/type-sketch.ts'
@@ -38,7 +38,7 @@ export interface MergeContext {
   readonly hasProvenance: boolean
   /** Splits of the version in the order of its files; training first. */
   readonly splits: readonly string[]
-  readonly output: { readonly format: DatasetFormat; readonly compression: Compression }
+  readonly output: Output
 }
 
 /** A piece of one of the files. */
@@ -66,7 +66,7 @@ export interface ScannedBatch {
   readonly sketch: TypeSketch
   /** Memory of the pieces, to be used again. */
   readonly spent: readonly ArrayBuffer[]
-  /** The first row that can't be read: then nothing else of the batch counts. */
+  /** The first row that can't be read (0: the file itself): then nothing else of the batch counts. */
   readonly bad?: { readonly file: number; readonly row: number; readonly problem: string }
 }
 
@@ -108,6 +108,8 @@ export interface EncodedBlock {
 export interface EncodeInput {
   readonly spills: readonly Pick<MergeSpill, 'name' | 'sources'>[]
   readonly stretches: readonly Stretch[]
+  /** All columns of the rows, for formats that have such. */
+  readonly columns: readonly Column[]
   /** Memory of an earlier block that is no longer needed. */
   readonly space?: ArrayBuffer
 }

@@ -17,7 +17,7 @@ export function mergeTasks(context: MergeContext): MergeTasks & { close(): void 
     scan: async ({ batch, pieces }) => scanBatch(batch, pieces),
     findDuplicates: async (input) => findDuplicates(input, context),
     order: async (input) => orderSplits(input, context),
-    encode: blockTask(context, blockEncoder(context), open),
+    encode: blockTask(context, blockEncoder(context.output), open),
     close: () => open.close(),
   }
 }

@@ -1,10 +1,14 @@
 import { isUtf8 } from 'node:buffer'
 import { trainSplit } from '../../../domain/splits.ts'
 import { newSketch, observeSeen, type TypeSketch } from '../../../domain/type-sketch.ts'
-import { type JsonPiece as JsonBlock, transferableOf } from '../../../formats/pieces.ts'
+import { BadFile } from '../../../formats/bad-file.ts'
+import { type JsonPiece as JsonBlock, type Piece, transferableOf } from '../../../formats/pieces.ts'
 import { forEachSpan, isBlankSpan } from '../../../formats/text/spans.ts'
 import { fateOf } from '../../../shuffle/digest.ts'
 import type { SpillWriter } from '../../../shuffle/spill-writer.ts'
+import type { CellStyle } from '../columnar/cell-text.ts'
+import { readBatches } from '../columnar/read-batches.ts'
+import { rowText } from '../columnar/row-text.ts'
 import { BadRow } from '../errors.ts'
 import { objectionTo } from '../rows/judge-sample.ts'
 import { oldRowReader } from '../rows/old-row.ts'
@@ -23,29 +27,30 @@ export function batchScanner(context: MergeContext, spills: SpillWriter) {
   const thinRow = thinRowReader(options.mapping)
   const factsOf = oldRowReader(options.mapping)
   const rowOf = sampleRowWriter(shape, columns)
+  const style: CellStyle = { values: context.output.format === 'jsonl' ? 'plain' : 'exact' }
 
-  return function scanBatch(batch: number, pieces: readonly NumberedPiece[]): ScannedBatch {
+  return async function scanBatch(batch: number, pieces: readonly NumberedPiece[]): Promise<ScannedBatch> {
     spills.begin(`batch-${String(batch).padStart(6, '0')}`)
     const books = new Books()
     for (const { file: number, piece } of pieces) {
       const file = files[number]
       if (!file) throw new Error(`There is no file ${number}`)
-      if (piece.kind !== 'json') throw new Error(`${piece.kind} is not read yet`)
       const scan = file.side === 'new' ? scanSample : file.isOwn ? scanOwn : scanOld
       try {
-        forEachLine(piece, (line, row) => scan(line, { file, number, row }, books))
+        await forEachLine(piece, style, (line, row) => scan(line, { file, number, row, piece }, books))
       } catch (error) {
-        if (!(error instanceof BadRow)) throw error
+        const bad = badnessOf(error)
         // Said and not thrown: what an error is gets lost between threads.
-        return { ...books.close(spills, pieces), bad: { file: number, row: error.row, problem: error.problem } }
+        return { ...books.close(spills, pieces), bad: { file: number, ...bad } }
       }
     }
     return books.close(spills, pieces)
   }
 
-  function scanOld(line: Buffer, { file, number, row }: RowPlace, books: Books): void {
+  function scanOld(line: Buffer, { file, number, row, piece }: RowPlace, books: Books): void {
     const node = readRow(line, row)
-    observeSeen(books.sketch, node)
+    // Columns have types of their own, which say more than what their values look like in JSON.
+    if (piece.kind === 'json') observeSeen(books.sketch, node)
     const { promptId, source } = factsOf(thinRow(line, node))
     const tag = books.read(readSide(file), source)
     const end = hasProvenance ? endOfOld(promptId, baseVersion, file.name, row, source) : ''
@@ -90,6 +95,7 @@ interface RowPlace {
   file: MergeFile
   number: number
   row: number
+  piece: Piece
 }
 
 function readSide({ side, split }: MergeFile): ReadSide {
@@ -105,8 +111,26 @@ function placeId(group: number, row: number): string {
   return fateOf('place', `${group}:${row}`).slice(0, 32)
 }
 
-/** Calls for every line that is not blank: its bytes, and its row. Throws `BadRow`. */
-function forEachLine(block: JsonBlock, visit: (line: Buffer, row: number) => void): void {
+function badnessOf(error: unknown): { row: number; problem: string } {
+  if (error instanceof BadRow) return { row: error.row, problem: error.problem }
+  if (error instanceof BadFile) return { row: 0, problem: error.found }
+  throw error
+}
+
+/** Calls for every row: its line of JSON, and its number. Throws `BadRow` and `BadFile`. */
+async function forEachLine(piece: Piece, style: CellStyle, visit: (line: Buffer, row: number) => void): Promise<void> {
+  if (piece.kind === 'csv') throw new BadFile('unsupported', 'CSV holds no datasets')
+  if (piece.kind === 'json') {
+    forEachJsonLine(piece, visit)
+    return
+  }
+  for await (const { batch, firstRow } of readBatches(piece)) {
+    const text = rowText(batch, style)
+    for (let n = 0; n < batch.numRows; n++) visit(Buffer.from(text(n)), firstRow + n)
+  }
+}
+
+function forEachJsonLine(block: JsonBlock, visit: (line: Buffer, row: number) => void): void {
   const bytes = Buffer.from(block.bytes.buffer, block.bytes.byteOffset, block.bytes.length)
   if (block.isCut) throw new BadRow(block.firstRow, 'is longer than a row may be')
   const isAllUtf8 = isUtf8(bytes)
@@ -114,8 +138,17 @@ function forEachLine(block: JsonBlock, visit: (line: Buffer, row: number) => voi
     if (isBlankSpan(bytes, start, end)) return
     const line = bytes.subarray(start, end)
     if (!isAllUtf8 && !isUtf8(line)) throw new BadRow(block.firstRow + n, 'is not UTF-8')
-    visit(line, block.firstRow + n)
+    visit(line.includes(newline) ? onOneLine(line) : line, block.firstRow + n)
   })
+}
+
+const newline = 10
+const carriageReturn = 13
+const space = 32
+
+/** An object that was written over several lines. Breaks inside of texts are escaped: these are all between values. */
+function onOneLine(line: Buffer): Buffer {
+  return Buffer.from(line.map((byte) => (byte === newline || byte === carriageReturn ? space : byte)))
 }
 
 function readRow(line: Buffer, row: number): RawNode {

@@ -61,7 +61,11 @@ async function scanAll(context: MergeContext, io: ShuffleIo, accounts: MergeAcco
     io.signal?.throwIfAborted()
     if (batch.bad) {
       const uri = io.sources[batch.bad.file]?.uri ?? ''
-      throw new DatasetDamaged(uri, `has a row that can not be merged: row ${batch.bad.row} ${batch.bad.problem}`)
+      const { row, problem } = batch.bad
+      throw new DatasetDamaged(
+        uri,
+        row === 0 ? `can not be read: ${problem}` : `can not be merged: row ${row} ${problem}`,
+      )
     }
     spare.give(batch.spent)
     const sources = book(batch, accounts)
