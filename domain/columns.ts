@@ -50,13 +50,13 @@ function widerInt(a: Int, b: Int): Int {
 
 /** Columns of both, those of the first in front. */
 export function unifyColumns(first: readonly Column[], second: readonly Column[]): Column[] {
-  const others = new Map(second.map(({ name, type }) => [name, type]))
-  const shared = first.map(({ name, type, feature }) => {
-    const other = others.get(name)
-    others.delete(name)
-    return { name, type: other ? unify(type, other) : type, ...(feature && { feature }) }
+  const others = new Map(second.map((column) => [column.name, column]))
+  const shared = first.map((column) => {
+    const other = others.get(column.name)
+    others.delete(column.name)
+    return other ? { ...other, ...column, type: unify(column.type, other.type) } : column
   })
-  return [...shared, ...[...others].map(([name, type]) => ({ name, type }))]
+  return [...shared, ...others.values()]
 }
 
 /** A type in short, for people: `list<struct<role: string, content: string>>`. */
