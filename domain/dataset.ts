@@ -13,6 +13,8 @@ export interface DatasetPointer {
   /** Key of the version's manifest, and the SHA-256 of its bytes. */
   manifest: string
   manifestHash: string
+  /** How often the pointer was moved, this time included. */
+  serial: number
   /** Earlier moves of the pointer and this one, newest last; the oldest are forgotten. */
   moves: PointerMove[]
 }

@@ -18,6 +18,7 @@ export async function backupAndMerge(input: unknown): Promise<MergeResult> {
     const made = await activities().mergeVersion(plan)
     if (!made) return await activities().describeMerge({ plan, version: plan.base?.version ?? 0, changed: false })
     if (await activities().publishVersion({ plan, made })) {
+      if (plan.options.keep !== undefined) await activities().removeOldBackups(plan)
       return await activities().describeMerge({ plan, version: made.version, changed: true })
     }
   }

@@ -67,3 +67,11 @@ export class NotADataset extends Error {
     super(`${uri} ${problem}.`)
   }
 }
+
+/** Somebody else moved the pointer while a command was at work. */
+export class PointerMoved extends Error {
+  override readonly name = 'PointerMoved'
+  constructor(readonly uri: string) {
+    super(`The current version of ${uri} changed meanwhile. Nothing was published; look at it and decide anew.`)
+  }
+}

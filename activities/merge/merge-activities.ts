@@ -1,14 +1,16 @@
+import { availableParallelism } from 'node:os'
 import { ApplicationFailure, cancellationSignal, heartbeat } from '@temporalio/activity'
 import { datasetKeys } from '../../domain/dataset.ts'
 import type { MergeRequest, MergeResult } from '../../domain/dataset-merge.ts'
 import { failureTypes } from '../../domain/dispatch.ts'
 import type { OpenStore } from '../../store/store.ts'
-import { backUp } from './back-up.ts'
+import { backUp } from './backup/back-up.ts'
+import { removeOldBackups } from './backup/retention.ts'
 import { BackupNotVerified, CountsDisagree, DatasetDamaged, NotADataset, RunNotMergeable } from './errors.ts'
 import { mergeVersion } from './merge-version.ts'
 import { backupUriOf, type MergePlan, planMerge } from './plan-merge.ts'
-import { publishVersion } from './publish-version.ts'
 import { defaultMergeSizes, type MergeSizes } from './sizes.ts'
+import { type MadeVersion, publishVersion } from './versions/publish-version.ts'
 import { readVersion, rootOf } from './versions/read-version.ts'
 
 export interface MergeDeps {
@@ -17,22 +19,16 @@ export interface MergeDeps {
   defaultStore: string
   /** Local folder for what does not fit into memory. */
   scratch: string
-  /** CPU cores to use. */
+  /** CPU cores to use; left out: all. */
   threads?: number
   sizes?: MergeSizes
-}
-
-/** A version that was made, and is not published yet. */
-export interface MadeVersion {
-  version: number
-  manifestHash: string
 }
 
 export type MergeActivities = ReturnType<typeof createMergeActivities>
 
 /** Activities of the back-up and merge stage, served by data workers. */
 export function createMergeActivities(deps: MergeDeps) {
-  const { openStore, defaultStore, scratch, threads = 2, sizes = defaultMergeSizes } = deps
+  const { openStore, defaultStore, scratch, threads = availableParallelism(), sizes = defaultMergeSizes } = deps
 
   return {
     async planMerge(request: MergeRequest): Promise<MergePlan> {
@@ -52,7 +48,7 @@ export function createMergeActivities(deps: MergeDeps) {
         const version = await readVersion(dataset, base.version, base.manifestHash)
         const backup = openStore(backupUriOf(options))
         await backUp(version, {
-          ...{ dataset, backup, signal: cancellationSignal() },
+          ...{ dataset, backup, signal: cancellationSignal(), now: Date.now },
           root: rootOf(version.manifest, dataset, openStore),
           onProgress: (progress) => report({ phase: 'backing up', ...progress }),
         })
@@ -80,6 +76,13 @@ export function createMergeActivities(deps: MergeDeps) {
     /** Makes a version current; false when another merge was faster. */
     async publishVersion({ plan, made }: { plan: MergePlan; made: MadeVersion }): Promise<boolean> {
       return await beating(() => publishVersion(openStore(plan.options.uri), plan, made, Date.now))
+    },
+
+    /** Removes back-ups that are more than are to be kept. */
+    async removeOldBackups({ options }: MergePlan): Promise<string[]> {
+      const { keep, uri } = options
+      if (keep === undefined) return []
+      return await beating(() => removeOldBackups(openStore(backupUriOf(options)), openStore(uri).uri, keep))
     },
 
     /** What is to be said of a version. */

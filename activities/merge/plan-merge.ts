@@ -18,7 +18,7 @@ import { readCurrent } from './versions/read-version.ts'
 export interface MergePlan {
   options: DatasetOptions
   /** Version that is merged into; none for a dataset that does not exist yet. */
-  base?: { version: number; manifestHash: string; pointerEtag: string }
+  base?: { version: number; manifestHash: string; pointerEtag: string; serial: number }
   /** The run's store, its manifest's key in it, and the hash of its bytes. */
   run: { store: string; key: string; manifestHash: string }
   /** The same inputs and options give the same id. */
@@ -49,6 +49,7 @@ export async function planMerge(request: MergeRequest, deps: PlanDeps): Promise<
     version: current.manifest.version,
     manifestHash: current.manifestHash,
     pointerEtag: current.read.etag,
+    serial: current.read.pointer.serial,
   }
   const problem = outputProblem(outputOf(options, current?.manifest))
   if (problem) throw new RunNotMergeable(`The merge can't be started: ${problem}.`)

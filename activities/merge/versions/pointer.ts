@@ -45,6 +45,7 @@ export async function movePointer(
     version,
     manifest: datasetKeys.manifest(version),
     manifestHash,
+    serial: (read?.pointer.serial ?? 0) + 1,
     moves: moves.slice(-mostMoves),
   }
   try {

@@ -47,6 +47,11 @@ function parsed(bytes: Buffer, uri: string): DatasetManifest {
   throw new DatasetDamaged(uri, `has layout ${manifest.layout}, which this release does not know`)
 }
 
+/** The bytes of a version's manifest. */
+export async function manifestBytes(store: ObjectStore, version: number): Promise<Uint8Array> {
+  return await readBytes(store, datasetKeys.manifest(version))
+}
+
 /** The current version with its pointer; undefined where there is none. */
 export async function readCurrent(store: ObjectStore): Promise<(ReadVersion & { read: ReadPointer }) | undefined> {
   const read = await readPointer(store)
