@@ -82,3 +82,33 @@ export function typeName(type: ColumnType): string {
       return type.kind
   }
 }
+
+/** What a type becomes in JSON, which knows only texts, numbers, truth values, lists and objects. */
+export function plainType(type: ColumnType): ColumnType {
+  switch (type.kind) {
+    case 'list':
+      return { kind: 'list', item: plainType(type.item) }
+    case 'struct':
+      return { kind: 'struct', fields: type.fields.map(plainColumn) }
+    case 'int':
+      return { kind: 'int', bits: 64 }
+    case 'float':
+    case 'decimal':
+      return { kind: 'float', bits: 64 }
+    case 'time':
+      return { kind: 'int', bits: 64 }
+    case 'string':
+    case 'binary':
+    case 'date':
+    case 'timestamp':
+      return { kind: 'string' }
+    case 'map':
+      return { kind: 'json' }
+    default:
+      return type
+  }
+}
+
+export function plainColumn({ type, ...rest }: Column): Column {
+  return { ...rest, type: plainType(type) }
+}

@@ -7,11 +7,10 @@ import { stepsOf } from './steps.ts'
 /**
  * What `<spill>.ids` knows of a row, sorted by id, group and row:
  *
- *     0  id, 16 bytes; 16 group, u32; 20 row, u32
- *    24  position of the row's entry in the spill's index, u32; 28 tag, u32
+ *     0  id, 16 bytes; 16 group, 20 row, 24 tag, u32 each
  */
-export const idEntryBytes = 32
-export const idEntryAt = { id: 0, group: 16, row: 20, position: 24, tag: 28 } as const
+export const idEntryBytes = 28
+export const idEntryAt = { id: 0, group: 16, row: 20, tag: 24 } as const
 
 /** Writes the index by id of a spill whose entries are sorted already. Gives its steps. */
 export function writeIdIndex(folder: string, name: string, entries: Buffer): number[] {
@@ -22,7 +21,6 @@ export function writeIdIndex(folder: string, name: string, entries: Buffer): num
     const to = n * idEntryBytes
     entries.copy(unsorted, to + idEntryAt.id, from + entryAt.id, from + entryAt.id + 16)
     entries.copy(unsorted, to + idEntryAt.group, from + entryAt.group, from + entryAt.group + 8)
-    unsorted.writeUInt32BE(n, to + idEntryAt.position)
     entries.copy(unsorted, to + idEntryAt.tag, from + entryAt.tag, from + entryAt.tag + 4)
   }
   const sorted = Buffer.allocUnsafe(unsorted.length)
@@ -50,7 +48,7 @@ export function sortedIdPositions(entries: Buffer): Uint32Array {
 }
 
 function compareIdEntries(entries: Buffer, a: number, b: number): number {
-  return entries.compare(entries, b, b + idEntryAt.position, a, a + idEntryAt.position)
+  return entries.compare(entries, b, b + idEntryAt.tag, a, a + idEntryAt.tag)
 }
 
 export function hasSameId(entries: Buffer, a: number, b: number): boolean {

@@ -1,6 +1,6 @@
 import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Column, unifyColumns } from '../../domain/columns.ts'
+import { type Column, plainColumn, unifyColumns } from '../../domain/columns.ts'
 import { type DatasetManifest, datasetKeys, datasetLayout, type MergeCounts } from '../../domain/dataset.ts'
 import { unbalanced } from '../../domain/merge-accounts.ts'
 import { outputOf } from '../../domain/output.ts'
@@ -233,10 +233,11 @@ async function writeVersion(
 function columnsAfter(
   base: ReadVersion | undefined,
   { sketch }: ShuffledRows,
-  { hasProvenance }: MergeContext,
+  { hasProvenance, output }: MergeContext,
 ): Column[] {
   const seen = columnsOf(sketch).filter(({ name }) => !hasProvenance || !isProvenance(name))
-  return unifyColumns(base?.manifest.columns ?? [], seen)
+  const before = base?.manifest.columns ?? []
+  return unifyColumns(output.format === 'jsonl' ? before.map(plainColumn) : before, seen)
 }
 
 function allColumns(columns: readonly Column[], { hasProvenance }: MergeContext): Column[] {

@@ -45,6 +45,12 @@ export function readRawSample(line: Buffer): RawSample {
   }
 }
 
+/** The turns that the sample answers, decoded. */
+export function skeletonOf({ bytes, messages }: RawSample): Message[] {
+  const asked = messages.filter(({ role }) => role !== 'assistant')
+  return asked.map(({ role, content }) => ({ role, content: decodeRaw(bytes, content) as string }))
+}
+
 function readMessage(bytes: Buffer, node: RawNode): RawMessage {
   const content = memberOf(node, 'content')
   const role = memberOf(node, 'role')

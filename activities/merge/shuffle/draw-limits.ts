@@ -2,9 +2,14 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { trainSplit } from '../../../domain/splits.ts'
 import { entryAt, entryBytes } from '../../../shuffle/entry.ts'
+import type { DropMap } from './drop-map.ts'
 import { drawSet, type MergeContext, type MergeSpill } from './merge-task-types.ts'
 
 const bins = 65_536
+
+export interface DrawContext extends Pick<MergeContext, 'folder' | 'files'> {
+  readonly drops: DropMap
+}
 
 /**
  * Finds, for sets of a side and a source of which not all rows are kept, the draw key up to which exactly `amounts` are.
@@ -12,7 +17,7 @@ const bins = 65_536
  * bits, the second looks only at the bin in which the limit falls.
  */
 export function findDrawLimits(
-  context: Pick<MergeContext, 'folder' | 'files'>,
+  context: DrawContext,
   spills: readonly MergeSpill[],
   amounts: ReadonlyMap<number, number>,
 ): Map<number, bigint> {
@@ -29,7 +34,7 @@ export function findDrawLimits(
 const setsAtATime = 128
 
 function limitsOf(
-  context: Pick<MergeContext, 'folder' | 'files'>,
+  context: DrawContext,
   spills: readonly MergeSpill[],
   amounts: ReadonlyMap<number, number>,
 ): Map<number, bigint> {
@@ -66,17 +71,16 @@ function limitAt(keys: bigint[], left: number): bigint {
 
 /** Calls for the entry of every training row that was not dropped. */
 function forEachRow(
-  { folder, files }: Pick<MergeContext, 'folder' | 'files'>,
+  { folder, files, drops }: DrawContext,
   spills: readonly MergeSpill[],
   visit: (set: number, index: Buffer, at: number) => void,
 ): void {
-  for (const { name, sources, hasDrops } of spills) {
+  for (const { name, sources } of spills) {
     const index = readFileSync(join(folder, `${name}.index`))
-    const drops = hasDrops ? readFileSync(join(folder, `${name}.drop`)) : undefined
-    for (let n = 0, at = 0; at < index.length; n++, at += entryBytes) {
-      if (drops && (((drops[n >>> 3] ?? 0) >>> (n & 7)) & 1) === 1) continue
-      const file = files[index.readUInt32BE(at + entryAt.group)]
-      if (file?.split !== trainSplit) continue
+    for (let at = 0; at < index.length; at += entryBytes) {
+      const group = index.readUInt32BE(at + entryAt.group)
+      const file = files[group]
+      if (file?.split !== trainSplit || drops.has(group, index.readUInt32BE(at + entryAt.row))) continue
       visit(drawSet(file.side, sources[index.readUInt32BE(at + entryAt.tag)] ?? 0), index, at)
     }
   }

@@ -10,7 +10,7 @@ export interface DuplicatesInput {
 }
 
 /** Words of `drops` for each row. */
-export const dropWords = 4
+export const dropWords = 5
 
 /** Decides, within a part of the id space, which rows give way to another one with the same conversation. */
 export function findDuplicates({ spills, fromStep, toStep }: DuplicatesInput, context: MergeContext): Duplicates {
@@ -29,8 +29,8 @@ export function findDuplicates({ spills, fromStep, toStep }: DuplicatesInput, co
       const position = same[n] ?? 0
       const at = position * idEntryBytes
       const isNew = (groups[n] ?? 0) >= rules.firstNew ? 1 : 0
-      const where = entries.readUInt32BE(at + idEntryAt.position)
-      drops.push(spillOf[position] ?? 0, where, entries.readUInt32BE(at + idEntryAt.tag), isNew)
+      const row = entries.readUInt32BE(at + idEntryAt.row)
+      drops.push(groups[n] ?? 0, row, entries.readUInt32BE(at + idEntryAt.tag), spillOf[position] ?? 0, isNew)
     }
   }
   return { drops: Uint32Array.from(drops) }
@@ -44,7 +44,8 @@ export interface DuplicateRules {
   heldOut: ReadonlySet<number>
 }
 
-function rulesOf({ files, options }: MergeContext): DuplicateRules {
+/** The rules of a merge. */
+export function rulesOf({ files, options }: MergeContext): DuplicateRules {
   const firstNew = files.findIndex(({ side }) => side === 'new')
   const heldOut = files.flatMap(({ side, split }, n) => (side === 'old' && split !== trainSplit ? [n] : []))
   return {

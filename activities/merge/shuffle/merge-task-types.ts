@@ -5,6 +5,7 @@ import type { DatasetOptions } from '../../../domain/spec.ts'
 import type { TypeSketch } from '../../../domain/type-sketch.ts'
 import type { Piece } from '../../../formats/pieces.ts'
 import type { Spill } from '../../../shuffle/spill-writer.ts'
+import type { NearBatch } from '../near/near-writer.ts'
 import type { MergeSizes } from '../sizes.ts'
 
 export type Side = 'old' | 'new'
@@ -50,8 +51,6 @@ export interface NumberedPiece {
 /** A spill, and the sources that the tags of its rows stand for, as numbers of the merge's list of sources. */
 export interface MergeSpill extends Spill {
   readonly sources: readonly number[]
-  /** There is a `<name>.drop` with a bit for each row that is left out. */
-  readonly hasDrops?: true
 }
 
 /** What a batch of pieces gave. */
@@ -64,6 +63,8 @@ export interface ScannedBatch {
   readonly dropped: Readonly<Record<string, readonly number[]>>
   /** What was seen of the rows as they will be written. */
   readonly sketch: TypeSketch
+  /** With `near`: what is left of the batch for the search for near duplicates. */
+  readonly near?: NearBatch
   /** Memory of the pieces, to be used again. */
   readonly spent: readonly ArrayBuffer[]
   /** The first row that can't be read (0: the file itself): then nothing else of the batch counts. */
@@ -72,7 +73,7 @@ export interface ScannedBatch {
 
 /** Rows that give way to another one with the same conversation. */
 export interface Duplicates {
-  /** For each its spill, its position in the spill's index, its tag, and 1 for new rows, 0 for old ones. */
+  /** For each its file, its row, its tag, the spill (or batch, see `findNear`) that has it, and 1 for new rows, else 0. */
   readonly drops: Uint32Array
 }
 
@@ -118,6 +119,7 @@ export interface EncodeInput {
 export interface MergeTasks {
   scan(input: { batch: number; pieces: readonly NumberedPiece[] }): Promise<ScannedBatch>
   findDuplicates(input: { spills: readonly MergeSpill[]; fromStep: number; toStep: number }): Promise<Duplicates>
+  findNear(input: { batches: readonly NearBatch[]; fromStep: number; toStep: number }): Promise<Duplicates>
   order(input: {
     spills: readonly MergeSpill[]
     /** Number of the first of the spills among all. */

@@ -1,5 +1,6 @@
 import { OpenScratchFiles } from '../../../shuffle/scratch-files.ts'
 import { SpillWriter } from '../../../shuffle/spill-writer.ts'
+import { findNear } from '../near/find-near.ts'
 import { blockEncoder } from '../output/block-encoder.ts'
 import { blockTask } from './encode-block.ts'
 import { findDuplicates } from './find-duplicates.ts'
@@ -16,6 +17,7 @@ export function mergeTasks(context: MergeContext): MergeTasks & { close(): void 
   return {
     scan: async ({ batch, pieces }) => scanBatch(batch, pieces),
     findDuplicates: async (input) => findDuplicates(input, context),
+    findNear: async (input) => findNear(input, context),
     order: async (input) => orderSplits(input, context),
     encode: blockTask(context, blockEncoder(context.output), open),
     close: () => open.close(),

@@ -34,6 +34,7 @@ export function startMergeThreads(context: MergeContext, threads: number, signal
           transferList: input.pieces.flatMap(({ piece }) => transferableOf(piece)),
         }),
       findDuplicates: (input) => pool.run(input, { name: 'findDuplicates', signal }),
+      findNear: (input) => pool.run(input, { name: 'findNear', signal }),
       order: (input) => pool.run(input, { name: 'order', signal }),
       encode: (input) =>
         pool.run(input, { name: 'encode', signal, ...(input.space && { transferList: [input.space] }) }),
@@ -57,6 +58,7 @@ function inThisThread(context: MergeContext): RunningMergeTasks {
     tasks: {
       scan: inTurn(tasks.scan),
       findDuplicates: inTurn(tasks.findDuplicates),
+      findNear: inTurn(tasks.findNear),
       order: inTurn(tasks.order),
       encode: inTurn(tasks.encode),
     },

@@ -13,6 +13,7 @@ export async function scan(input: Parameters<MergeTasks['scan']>[0]) {
 }
 
 export const findDuplicates: MergeTasks['findDuplicates'] = (input) => tasks.findDuplicates(input)
+export const findNear: MergeTasks['findNear'] = (input) => tasks.findNear(input)
 export const order: MergeTasks['order'] = (input) => tasks.order(input)
 
 /** Moved and not copied to the thread that asked: it is megabytes. */

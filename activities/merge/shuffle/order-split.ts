@@ -1,8 +1,9 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { trainSplit } from '../../../domain/splits.ts'
 import { entryAt, entryBytes, sortedPositions } from '../../../shuffle/entry.ts'
 import { loadEntries, placeAt, placeBytes, writePlace } from '../../../shuffle/order-rows.ts'
+import { DropMap } from './drop-map.ts'
 import { drawSet, type MergeContext, type MergeSpill, type OrderedSplit } from './merge-task-types.ts'
 
 export interface OrderInput {
@@ -17,17 +18,17 @@ export interface OrderInput {
 /** Sorts the rows that stay of a part of the key space, and writes their order to disk, one file per split. */
 export function orderSplits(input: OrderInput, context: MergeContext): OrderedSplit[] {
   const { folder, splits } = context
-  const { spills, fromStep, limits } = input
+  const { spills, limits } = input
   const { entries, spillOf } = loadEntries({ folder, ...input })
   const view = new DataView(entries.buffer, entries.byteOffset, entries.byteLength)
-  const isDropped = dropTest(folder, spills, fromStep, spillOf)
+  const drops = DropMap.read(folder)
   const splitOf = splitTest(context)
   const orders = splits.map(() => new OrderBuffer())
   for (const position of sortedPositions(entries)) {
-    if (isDropped(position)) continue
     const at = position * entryBytes
     const spill = spillOf[position] ?? 0
     const group = view.getUint32(at + entryAt.group)
+    if (drops.has(group, view.getUint32(at + entryAt.row))) continue
     if (limits.size > 0 && context.files[group]?.split === trainSplit) {
       const source = spills[spill]?.sources[view.getUint32(at + entryAt.tag)] ?? 0
       const limit = limits.get(drawSet(context.files[group]?.side ?? 'old', source))
@@ -41,22 +42,6 @@ export function orderSplits(input: OrderInput, context: MergeContext): OrderedSp
     writeFileSync(join(folder, `${name}.order`), order.written)
     return { split, name, places: order.places, bytes: order.rowBytes }
   })
-}
-
-/** Whether a loaded entry is of a row that was dropped. Entries are loaded spill by spill, in the order of the index. */
-function dropTest(folder: string, spills: readonly MergeSpill[], fromStep: number, spillOf: Uint32Array) {
-  const drops = spills.map(({ name, hasDrops }) => (hasDrops ? readFileSync(join(folder, `${name}.drop`)) : undefined))
-  const firstOf = new Map<number, number>()
-  spillOf.forEach((spill, n) => {
-    if (!firstOf.has(spill)) firstOf.set(spill, n)
-  })
-  return (entry: number): boolean => {
-    const spill = spillOf[entry] ?? 0
-    const bits = drops[spill]
-    if (!bits) return false
-    const position = (spills[spill]?.steps[fromStep] ?? 0) + entry - (firstOf.get(spill) ?? 0)
-    return (((bits[position >>> 3] ?? 0) >>> (position & 7)) & 1) === 1
-  }
 }
 
 /**

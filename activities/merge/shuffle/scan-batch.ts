@@ -10,12 +10,13 @@ import type { CellStyle } from '../columnar/cell-text.ts'
 import { readBatches } from '../columnar/read-batches.ts'
 import { rowText } from '../columnar/row-text.ts'
 import { BadRow } from '../errors.ts'
+import { NearWriter } from '../near/near-writer.ts'
 import { objectionTo } from '../rows/judge-sample.ts'
 import { oldRowReader } from '../rows/old-row.ts'
 import { ownFactsOf } from '../rows/own-row.ts'
 import { endOfOld, endOfSample } from '../rows/provenance.ts'
 import { parseRaw, type RawNode, RawSyntax } from '../rows/raw-json.ts'
-import { type RawSample, readRawSample } from '../rows/raw-sample.ts'
+import { type RawSample, readRawSample, skeletonOf } from '../rows/raw-sample.ts'
 import { sampleRowWriter } from '../rows/sample-row.ts'
 import { countAt, SourceTable, unnamedSource } from '../rows/source-table.ts'
 import { thinRowReader } from '../rows/thin-row.ts'
@@ -29,8 +30,11 @@ export function batchScanner(context: MergeContext, spills: SpillWriter) {
   const rowOf = sampleRowWriter(shape, columns)
   const style: CellStyle = { values: context.output.format === 'jsonl' ? 'plain' : 'exact' }
 
+  const near = options.near === undefined ? undefined : new NearWriter(context.folder, options.near)
+
   return async function scanBatch(batch: number, pieces: readonly NumberedPiece[]): Promise<ScannedBatch> {
-    spills.begin(`batch-${String(batch).padStart(6, '0')}`)
+    const name = `batch-${String(batch).padStart(6, '0')}`
+    spills.begin(name)
     const books = new Books()
     for (const { file: number, piece } of pieces) {
       const file = files[number]
@@ -44,15 +48,17 @@ export function batchScanner(context: MergeContext, spills: SpillWriter) {
         return { ...books.close(spills, pieces), bad: { file: number, ...bad } }
       }
     }
-    return books.close(spills, pieces)
+    const left = near?.finish(name)
+    return { ...books.close(spills, pieces), ...(left && { near: left }) }
   }
 
   function scanOld(line: Buffer, { file, number, row, piece }: RowPlace, books: Books): void {
     const node = readRow(line, row)
     // Columns have types of their own, which say more than what their values look like in JSON.
     if (piece.kind === 'json') observeSeen(books.sketch, node)
-    const { promptId, source } = factsOf(thinRow(line, node))
+    const { promptId, source, skeleton } = factsOf(thinRow(line, node))
     const tag = books.read(readSide(file), source)
+    near?.add(skeleton, { group: number, row, tag })
     const end = hasProvenance ? endOfOld(promptId, baseVersion, file.name, row, source) : ''
     const separator = end === '' || node.names?.length === 0 ? '' : ','
     const pieces = [{ start: node.start, end: node.end - 1 }, `${separator}${end}}\n`]
@@ -63,6 +69,7 @@ export function batchScanner(context: MergeContext, spills: SpillWriter) {
   function scanOwn(line: Buffer, { file, number, row }: RowPlace, books: Books): void {
     const { promptId, source, tokens } = ownFactsOf(line, row)
     const tag = books.read(readSide(file), source)
+    near?.add(factsOf(thinRow(line, readRow(line, row))).skeleton, { group: number, row, tag })
     const pieces = [{ start: 0, end: line.length }, '\n']
     spills.addPieces(keyOf(promptId, number, row, tokens, tag), line, pieces, fate(number, row))
   }
@@ -77,6 +84,7 @@ export function batchScanner(context: MergeContext, spills: SpillWriter) {
       return
     }
     const { promptId, tokens } = sample
+    near?.add(skeletonOf(sample), { group: number, row: rowNumber, tag })
     pieces.push(hasProvenance ? `,${endOfSample(sample, run)}}\n` : '}\n')
     spills.addPieces(keyOf(promptId, number, rowNumber, tokens, tag), line, pieces, fate(number, rowNumber))
     const row = spills.lastRow

@@ -1,5 +1,3 @@
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { MergeAccounts } from '../../../domain/merge-accounts.ts'
 import { drawRows } from '../../../domain/merge-draw.ts'
 import { mergeSketch, newSketch, type TypeSketch } from '../../../domain/type-sketch.ts'
@@ -7,10 +5,13 @@ import type { SourceFile } from '../../../formats/places/source-file.ts'
 import { mapInOrder } from '../../../shuffle/map-in-order.ts'
 import { stepCount } from '../../../shuffle/steps.ts'
 import { DatasetDamaged } from '../errors.ts'
-import { findDrawLimits } from './draw-limits.ts'
+import type { NearBatch } from '../near/near-writer.ts'
+import { type DrawContext, findDrawLimits } from './draw-limits.ts'
+import { DropMap } from './drop-map.ts'
 import { dropWords } from './find-duplicates.ts'
 import { mergeBatches } from './merge-batches.ts'
 import {
+  type Duplicates,
   drawSet,
   type MergeContext,
   type MergeSpill,
@@ -43,16 +44,25 @@ export interface ShuffledRows {
 export async function shuffleRows(context: MergeContext, io: ShuffleIo): Promise<ShuffledRows> {
   io.onPhase('reading')
   const accounts = new MergeAccounts()
-  const { spills: read, sketch } = await scanAll(context, io, accounts)
+  const scanned = await scanAll(context, io, accounts)
+  const { spills, sketch } = scanned
   io.onPhase('ordering')
-  const spills = await dropDuplicates(read, context, io, accounts)
-  const limits = drawAll(spills, context, accounts)
+  const drops = await dropDuplicates(scanned, context, io, accounts)
+  const limits = drawAll(spills, { ...context, drops }, accounts)
   const ranges = await orderAll(spills, limits, context, io)
   return { spills, ranges, accounts, sketch }
 }
 
-async function scanAll(context: MergeContext, io: ShuffleIo, accounts: MergeAccounts) {
+interface ScannedFiles {
+  readonly spills: readonly MergeSpill[]
+  /** With `near`: what the batches left for the search for near duplicates. */
+  readonly near: readonly { readonly batch: NearBatch; readonly sources: readonly number[] }[]
+  readonly sketch: TypeSketch
+}
+
+async function scanAll(context: MergeContext, io: ShuffleIo, accounts: MergeAccounts): Promise<ScannedFiles> {
   const spills: MergeSpill[] = []
+  const near: { batch: NearBatch; sources: number[] }[] = []
   const sketch = newSketch()
   const spare = new SpareBlocks(context.sizes.blockBytes)
   const batches = mergeBatches(io.sources, context.sizes, spare.take)
@@ -71,8 +81,9 @@ async function scanAll(context: MergeContext, io: ShuffleIo, accounts: MergeAcco
     const sources = book(batch, accounts)
     mergeSketch(sketch, batch.sketch)
     for (const spill of batch.spills) spills.push({ ...spill, sources })
+    if (batch.near) near.push({ batch: batch.near, sources })
   }
-  return { spills, sketch }
+  return { spills, near, sketch }
 }
 
 /** Books a batch; gives the numbers of its sources. */
@@ -97,35 +108,39 @@ function partsOf(rows: number, rangeRows: number): { fromStep: number; toStep: n
   }))
 }
 
+/** Marks the rows that give way to another one with the same conversation, or with nearly the same. */
 async function dropDuplicates(
-  spills: readonly MergeSpill[],
-  { folder, sizes }: MergeContext,
+  { spills, near }: ScannedFiles,
+  { files, sizes, folder }: MergeContext,
   { tasks, threads, signal }: ShuffleIo,
   accounts: MergeAccounts,
-): Promise<MergeSpill[]> {
-  const dropped = spills.map((): Uint8Array | undefined => undefined)
-  const parts = partsOf(rowsOf(spills), sizes.rangeRows)
-  for await (const { drops } of mapInOrder(parts, threads, (part) => tasks.findDuplicates({ spills, ...part }))) {
+): Promise<DropMap> {
+  const map = new DropMap(files.length)
+  const take = ({ drops }: Duplicates, sourcesOf: readonly { readonly sources: readonly number[] }[]) => {
     signal?.throwIfAborted()
     for (let at = 0; at < drops.length; at += dropWords) {
-      const [number = 0, position = 0, tag = 0, isNew = 0] = drops.subarray(at, at + dropWords)
-      const spill = spills[number]
-      const bits = dropped[number] ?? new Uint8Array(Math.ceil((spill?.rows ?? 0) / 8))
-      dropped[number] = bits
-      bits[position >>> 3] = (bits[position >>> 3] ?? 0) | (1 << (position & 7))
-      accounts.addDuplicate(isNew ? 'new' : 'old', spill?.sources[tag] ?? 0)
+      const [file = 0, row = 0, tag = 0, from = 0, isNew = 0] = drops.subarray(at, at + dropWords)
+      if (map.add(file, row)) accounts.addDuplicate(isNew ? 'new' : 'old', sourcesOf[from]?.sources[tag] ?? 0)
     }
   }
-  return spills.map((spill, n) => {
-    const bits = dropped[n]
-    if (!bits) return spill
-    writeFileSync(join(folder, `${spill.name}.drop`), bits)
-    return { ...spill, hasDrops: true as const }
-  })
+  const parts = partsOf(rowsOf(spills), sizes.rangeRows)
+  const same = mapInOrder(parts, threads, (part) => tasks.findDuplicates({ spills, ...part }))
+  for await (const duplicates of same) take(duplicates, spills)
+  const bands = near.reduce((sum, { batch }) => sum + (batch.steps.at(-1) ?? 0), 0)
+  const batches = near.map(({ batch }) => batch)
+  const nearParts = bands > 0 ? partsOf(bands, sizes.rangeRows) : []
+  const alike = mapInOrder(nearParts, threads, (part) => tasks.findNear({ batches, ...part }))
+  for await (const duplicates of alike) take(duplicates, near)
+  map.write(folder)
+  return map
 }
 
 /** Decides how many rows of each source stay, and finds the draw keys up to which they do. */
-function drawAll(spills: readonly MergeSpill[], context: MergeContext, accounts: MergeAccounts): Map<number, bigint> {
+function drawAll(
+  spills: readonly MergeSpill[],
+  context: MergeContext & DrawContext,
+  accounts: MergeAccounts,
+): Map<number, bigint> {
   const { caps, newShare } = context.options
   if (caps === undefined && newShare === undefined) return new Map()
   const rows = accounts.names.map((_, source) => ({
