@@ -1,3 +1,5 @@
+import { stepsOf } from './steps.ts'
+
 /**
  * A spilled row as the index of a spill knows it: fixed-size, so that millions are sorted without being parsed.
  *
@@ -40,18 +42,60 @@ export function sameId(entries: DataView, a: number, b: number): boolean {
   return true
 }
 
-/** Positions of the entries in sorted order. */
+/**
+ * Positions of the entries in sorted order. The keys' upper bits and the positions are packed into doubles, which sort many
+ * times faster than anything with a comparator; where those bits are equal, the whole entries are compared.
+ */
 export function sortedPositions(entries: Uint8Array): Uint32Array {
   const view = new DataView(entries.buffer, entries.byteOffset, entries.byteLength)
   const count = entries.byteLength / entryBytes
   const keys = new Float64Array(count)
+  let min = Number.POSITIVE_INFINITY
+  let max = 0
+  for (let n = 0; n < count; n++) {
+    const key = orderNumber(view, n * entryBytes)
+    keys[n] = key
+    if (key < min) min = key
+    if (key > max) max = key
+  }
+  const positionSpan = 2 ** Math.ceil(Math.log2(Math.max(2, count)))
+  const keySpan = 2 ** 53 / positionSpan
+  const scale = (keySpan - 1) / Math.max(1, max - min)
+  for (let n = 0; n < count; n++) keys[n] = Math.floor(((keys[n] as number) - min) * scale) * positionSpan + n
+  keys.sort()
+  const positions = new Uint32Array(count)
+  let runStart = 0
+  let runKey = -1
+  for (let n = 0; n <= count; n++) {
+    const packed = keys[n] ?? -1
+    const key = Math.floor(packed / positionSpan)
+    if (n < count) positions[n] = packed - key * positionSpan
+    if (key === runKey) continue
+    if (n - runStart > 1) {
+      const run = positions.subarray(runStart, n)
+      run.sort((a, b) => compareEntries(view, a * entryBytes, b * entryBytes))
+    }
+    runStart = n
+    runKey = key
+  }
+  return positions
+}
+
+/** Positions of the entries by the step of their order key, within a step as they are. */
+export function positionsByStep(entries: Buffer): Uint32Array {
+  const count = entries.length / entryBytes
+  const next = stepsOf(count, (n) => stepAt(entries, n * entryBytes))
   const positions = new Uint32Array(count)
   for (let n = 0; n < count; n++) {
-    keys[n] = orderNumber(view, n * entryBytes)
-    positions[n] = n
+    const step = stepAt(entries, n * entryBytes)
+    const place = next[step] ?? 0
+    positions[place] = n
+    next[step] = place + 1
   }
-  return positions.sort((a, b) => {
-    const difference = (keys[a] as number) - (keys[b] as number)
-    return difference !== 0 ? difference : compareEntries(view, a * entryBytes, b * entryBytes)
-  })
+  return positions
+}
+
+/** The step of the key space that the order key of an entry lies in: its upper ten bits. */
+export function stepAt(entries: Buffer, at: number): number {
+  return entries.readUInt16BE(at) >>> 6
 }

@@ -1,12 +1,12 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fateOf } from './digest.ts'
-import { entryAt, entryBytes, sortedPositions } from './entry.ts'
+import { entryAt, entryBytes, positionsByStep, stepAt } from './entry.ts'
 import { writeIdIndex } from './id-index.ts'
 import { StagedFile } from './staged-file.ts'
 import { stepsOf } from './steps.ts'
 
-/** Rows of one batch on disk, sorted by order key: `<name>.rows` holds their bytes, `<name>.index` their entries. */
+/** Rows of one batch on disk, by the step of their order key: `<name>.rows` holds their bytes, `<name>.index` their entries. */
 export interface Spill {
   readonly name: string
   readonly rows: number
@@ -130,7 +130,7 @@ export class SpillWriter {
   #write(): void {
     const name = `${this.#prefix}-${this.#spills.length}`
     const entries = this.#entries.subarray(0, this.#count * entryBytes)
-    const positions = sortedPositions(entries)
+    const positions = positionsByStep(entries)
     const sortedEntries = Buffer.allocUnsafeSlow(entries.length)
     const output = new StagedFile(join(this.folder, `${name}.rows`))
     let offset = 0
@@ -144,7 +144,7 @@ export class SpillWriter {
       offset += length
     })
     output.close()
-    const steps = stepsOf(positions.length, (n) => sortedEntries.readUInt16BE(n * entryBytes) >>> 6)
+    const steps = stepsOf(positions.length, (n) => stepAt(sortedEntries, n * entryBytes))
     writeFileSync(join(this.folder, `${name}.index`), sortedEntries)
     const idSteps = this.isIndexedById ? writeIdIndex(this.folder, name, sortedEntries) : undefined
     this.#spills.push({ name, rows: this.#count, bytes: this.#used, steps, ...(idSteps && { idSteps }) })

@@ -7,7 +7,7 @@ import { runKeys } from '../../domain/run-keys.ts'
 import type { Spec } from '../../domain/spec.ts'
 import type { HubOptions } from '../../formats/places/hub-cache.ts'
 import { sourceFiles } from '../../formats/places/source-files.ts'
-import { ObjectNotFound } from '../../store/errors.ts'
+import { ObjectNotFound, PreconditionFailed } from '../../store/errors.ts'
 import { publish } from '../../store/publish.ts'
 import { readJson } from '../../store/read-object.ts'
 import type { ObjectStore, OpenStore } from '../../store/store.ts'
@@ -92,9 +92,7 @@ async function prepareSpec(spec: Spec, store: ObjectStore, request: PrepareReque
       filesOf,
       contaminationKey: contamination?.key,
       output: {
-        putShard: async (shard, lines) => {
-          await publish(store, keys.prompts(shard), lines, { signal })
-        },
+        putShard: (shard, lines) => putShard(store, keys.prompts(shard), lines, signal),
         putContaminated: async (source, lines) => {
           await publish(store, keys.contaminated(source), lines, { signal })
         },
@@ -110,6 +108,16 @@ async function prepareSpec(spec: Spec, store: ObjectStore, request: PrepareReque
     return plan
   } finally {
     await running.close()
+  }
+}
+
+/** Hashes nothing unless the object is there already: all prompts together are gigabytes. */
+async function putShard(store: ObjectStore, key: string, lines: Uint8Array, signal: AbortSignal): Promise<void> {
+  try {
+    await store.put(key, lines, { onlyIf: 'absent', signal })
+  } catch (error) {
+    if (!(error instanceof PreconditionFailed)) throw error
+    await publish(store, key, lines, { signal })
   }
 }
 

@@ -14,8 +14,11 @@ export interface RunningTasks {
 
 export type StartTasks = (context: TaskContext, threads: number, signal: AbortSignal) => RunningTasks
 
-/** The heap of a thread holds rows of one batch at a time. */
-const threadHeapMb = 1024
+/**
+ * The heap of a thread holds rows of one batch at a time. Nearly all of it is garbage soon: with more room for the young
+ * generation than Node's default it is collected less often, which saves a tenth of the time.
+ */
+const resourceLimits = { maxOldGenerationSizeMb: 1024, maxYoungGenerationSizeMb: 32 }
 
 // Only the compiled code can be started as a thread; run from its sources, all happens in one.
 const worker = import.meta.url.endsWith('.js') ? new URL('./prepare-worker.js', import.meta.url) : undefined
@@ -28,7 +31,7 @@ export const startThreads: StartTasks = (context, threads, signal) => {
     minThreads: threads,
     maxThreads: threads,
     workerData: context,
-    resourceLimits: { maxOldGenerationSizeMb: threadHeapMb },
+    resourceLimits,
   })
   return {
     tasks: {
