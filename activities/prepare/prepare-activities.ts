@@ -3,8 +3,10 @@ import type { PlanSummary } from '../../domain/plan.ts'
 import { BadFile } from '../../formats/bad-file.ts'
 import { SourceNotReadable } from '../../formats/places/source-file.ts'
 import { WriteOnceConflict } from '../../store/errors.ts'
+import { AnotherSpec } from '../run-record.ts'
 import { AccountsDoNotAddUp } from './accounts.ts'
-import { type PrepareDeps, prepareInStore, SpecDiffers } from './prepare-in-store.ts'
+import { prepareInStore } from './prepare-in-store.ts'
+import type { PrepareDeps } from './prepare-on-host.ts'
 import type { PrepareProgress } from './prepare-progress.ts'
 import { NoPrompts } from './prepare-run.ts'
 
@@ -18,7 +20,7 @@ export interface PrepareInput {
 export type PrepareActivities = ReturnType<typeof createPrepareActivities>
 
 /** Trying again changes nothing about these: somebody has to look at the spec or the sources. */
-const finalErrors = [BadFile, SourceNotReadable, NoPrompts, SpecDiffers, WriteOnceConflict, AccountsDoNotAddUp]
+const finalErrors = [BadFile, SourceNotReadable, NoPrompts, AnotherSpec, WriteOnceConflict, AccountsDoNotAddUp]
 
 /** How often the server hears that prepare is alive, whether or not it has got further. */
 const beatMs = 2_000

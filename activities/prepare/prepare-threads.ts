@@ -55,20 +55,31 @@ async function scanIn(
   const suspect = batch.pieces.find(({ piece }) => isReadByLibrary(piece))
   if (!suspect || !isReadByLibrary(suspect.piece)) return pool.run(batch, { name: 'scan', signal, transferList })
   const limitMs = Math.ceil(sizes.pieceMs + (sizes.pieceMsPerMb * suspect.piece.sizeBytes) / 1024 ** 2)
-  const limit = AbortSignal.timeout(limitMs)
+  // By hand: signals that AbortSignal.any makes live as long as the run's own on Node 20.
+  const stop = new AbortController()
+  const onAbort = () => stop.abort(signal.reason)
+  let isOverdue = false
+  const timer = setTimeout(() => {
+    isOverdue = true
+    stop.abort()
+  }, limitMs)
+  signal.addEventListener('abort', onAbort, { once: true })
   try {
-    return await pool.run(batch, { name: 'scan', signal: AbortSignal.any([signal, limit]) })
+    return await pool.run(batch, { name: 'scan', signal: stop.signal })
   } catch (error) {
     if (signal.aborted) throw error
-    const found = limit.aborted
+    const found = isOverdue
       ? `reading it had not ended after ${Math.round(limitMs / 1000)} s`
       : `reading it ended the thread: ${messageOf(error)}`
-    return {
-      batch: batch.batch,
-      spills: [],
-      pieces: [{ ...emptyCounts(suspect.file), bad: { reason: 'corrupt', found } }],
-    }
+    return damaged(batch.batch, suspect.file, found)
+  } finally {
+    clearTimeout(timer)
+    signal.removeEventListener('abort', onAbort)
   }
+}
+
+function damaged(batch: number, file: number, found: string): ScannedBatch {
+  return { batch, spills: [], pieces: [{ ...emptyCounts(file), bad: { reason: 'corrupt', found } }] }
 }
 
 /** Scans share their writer, so the next begins when the one before is over, as it does in a thread. */

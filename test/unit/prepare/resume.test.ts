@@ -133,7 +133,7 @@ describe('the activity', () => {
     const input = { run: 'r', store: `file://${join(root, 'store')}`, specHash: 'h' }
     expect(await environment.run(prepare, input)).toEqual(summary)
     await expect(environment.run(prepare, { ...input, specHash: 'other' })).rejects.toMatchObject({
-      type: 'SpecDiffers',
+      type: 'AnotherSpec',
       nonRetryable: true,
     })
   })
