@@ -2,6 +2,7 @@ import { Command } from '@commander-js/extra-typings'
 import { demoCommand } from './demo.ts'
 import { runCommand } from './exit.ts'
 import { failuresCommand } from './failures.ts'
+import { planCommand } from './plan.ts'
 import { retryCommand } from './retry.ts'
 import { startCommand } from './start.ts'
 import { statusCommand } from './status.ts'
@@ -11,6 +12,7 @@ const program = new Command('longhaul')
   .description('Durable generation of training data with self-hosted LLMs, on Temporal.')
   .showHelpAfterError('Run it with --help to see what it takes.')
   .addCommand(demoCommand())
+  .addCommand(planCommand())
   .addCommand(startCommand())
   .addCommand(statusCommand())
   .addCommand(failuresCommand())

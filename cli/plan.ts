@@ -53,8 +53,7 @@ export function planCommand() {
           createHash('sha256').update(JSON.stringify(spec)).digest('hex'),
           {
             counter: http ? serverCounter(http, spec) : textCounter(spec),
-            contextTokens:
-              options.context ?? (options.engine && (await contextOf(options.engine, environment.engineApiKey))),
+            contextTokens: options.context ?? (await contextOf(options.engine, environment.engineApiKey)),
             assumptions: {
               ...usualAssumptions,
               outputTokensPerAnswer: Math.min(options.outputTokens, spec.sampling.maxNewTokens),
@@ -74,6 +73,7 @@ export function planCommand() {
             hub: environment.hub,
           },
         )
+        if (process.stderr.isTTY) process.stderr.write('\r\u001b[K')
         await writeReport(report, out)
         process.stdout.write(
           options.json ? `${JSON.stringify(report)}\n` : `${reportText(report)}\n\nWritten to ${out}\n`,

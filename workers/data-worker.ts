@@ -30,6 +30,7 @@ export async function runDataWorker(options: DataWorkerOptions, environment: Env
         openStore,
         scratch: join(scratch, 'prepare'),
         threads: options.threads ?? availableParallelism(),
+        hub: environment.hub,
       }),
       ...createDataActivities({ openStore, scratch }),
       ...createMergeActivities({ openStore, defaultStore: environment.defaultStore, scratch: join(scratch, 'merge') }),

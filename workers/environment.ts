@@ -1,6 +1,7 @@
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import type { HubOptions } from '../formats/places/hub-cache.ts'
 import type { S3Options } from '../store/s3-options.ts'
 
 /** What processes read from their environment, resolved once: nothing else looks at `process.env`. */
@@ -14,6 +15,8 @@ export interface Environment {
   /** Local disk for journals and shuffles. `LONGHAUL_SCRATCH`, or a folder of the home. */
   scratch: string
   s3: S3Options
+  /** For sources on the Hugging Face hub: `HF_TOKEN`, `HF_ENDPOINT`; the cache is found by Hugging Face's own variables. */
+  hub: HubOptions
   /** Key that engines ask for. `LONGHAUL_ENGINE_API_KEY`. */
   engineApiKey: string | undefined
   path: string
@@ -29,10 +32,15 @@ export function readEnvironment(env: NodeJS.ProcessEnv): Environment {
     defaultStore: env.LONGHAUL_STORE ?? `file://${join(home, 'store')}`,
     scratch: env.LONGHAUL_SCRATCH ?? join(home, 'scratch'),
     s3: readS3Options(env),
+    hub: readHubOptions(env),
     engineApiKey: env.LONGHAUL_ENGINE_API_KEY,
     path: env.PATH ?? '',
     launchEnv: env,
   }
+}
+
+function readHubOptions({ HF_TOKEN, HF_ENDPOINT }: NodeJS.ProcessEnv): HubOptions {
+  return { ...(HF_TOKEN && { accessToken: HF_TOKEN }), ...(HF_ENDPOINT && { hubUrl: HF_ENDPOINT }) }
 }
 
 /** The AWS variables are read by the SDK itself; these are for what it has none for. */

@@ -12,10 +12,11 @@ export function reportText(report: PreflightReport): string {
 
 const number = new Intl.NumberFormat('en-US')
 const count = (value: number) => number.format(value)
+const counted = (value: number, what: string) => `${count(value)} ${what}${value === 1 ? '' : 's'}`
 
 function planLines({ plan }: PreflightReport): string[] {
   return [
-    `Run ${plan.run}: ${count(plan.prompts)} prompts in ${count(plan.shardSizes.length)} shards`,
+    `Run ${plan.run}: ${counted(plan.prompts, 'prompt')} in ${counted(plan.shardSizes.length, 'shard')}`,
     '',
     ...plan.sources.flatMap(sourceLines),
   ]
@@ -34,7 +35,7 @@ function sourceLines(source: SourceAccount): string[] {
   const skipped = skippedFiles.map(({ why }) => `    left out: ${why}`)
   const schemas = Object.entries(source.schemas).map(([schema, rows]) => `${schema} (${count(rows)})`)
   return [
-    `  ${name}: ${count(read)} rows of ${count(files.length)} files, read as ${schemas.join(', ') || 'nothing'}`,
+    `  ${name}: ${counted(read, 'row')} of ${counted(files.length, 'file')}, read as ${schemas.join(', ') || 'nothing'}`,
     ...parts.filter(([rows]) => rows > 0).map(([rows, what]) => `    ${count(rows).padStart(13)} ${what}`),
     ...notes,
     ...skipped,
@@ -103,7 +104,8 @@ function estimateLines({ estimate }: PreflightReport): string[] {
 function rejectLines({ rejects }: PreflightReport): string[] {
   if (rejects.length === 0) return []
   const lines = rejects.map(
-    ({ source, reject }) => `  ${source} ${reject.file}:${reject.row} ${reject.message}\n    ${reject.excerpt ?? ''}`,
+    ({ source, reject }) =>
+      `  ${source} ${reject.file}:${reject.row} ${reject.message}\n    ${(reject.excerpt ?? '').replace(/\s+/g, ' ')}`,
   )
   return ['Some rejected rows', ...lines, '']
 }
