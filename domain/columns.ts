@@ -112,3 +112,10 @@ export function plainType(type: ColumnType): ColumnType {
 export function plainColumn({ type, ...rest }: Column): Column {
   return { ...rest, type: plainType(type) }
 }
+
+/** Whether there is a value of no one type in it. */
+export function holdsJson(type: ColumnType): boolean {
+  if (type.kind === 'list') return holdsJson(type.item)
+  if (type.kind === 'struct') return type.fields.some((field) => holdsJson(field.type))
+  return type.kind === 'json'
+}

@@ -1,4 +1,4 @@
-import { type Column, typeName } from './columns.ts'
+import { type Column, holdsJson, typeName } from './columns.ts'
 import { type DatasetManifest, type MergedRun, versionName } from './dataset.ts'
 import { hfFeaturesYaml, yamlText } from './hf-features.ts'
 
@@ -43,10 +43,16 @@ function frontMatter({ manifest, name, columns, textBytes }: CardFacts): string 
     `size_categories:\n- ${sizeCategory(manifest.rows)}`,
     'tags:\n- longhaul\n- synthetic',
     `configs:\n- config_name: default\n  data_files:\n${files.join('').trimEnd()}`,
-    `dataset_info:\n  features:\n${hfFeaturesYaml(columns, 2)}  splits:\n${sizes.join('')}  download_size: ${manifest.bytes}`,
+    `dataset_info:\n${features(manifest, columns)}  splits:\n${sizes.join('')}  download_size: ${manifest.bytes}`,
     `  dataset_size: ${textBytes}`,
     '---\n',
   ].join('\n')
+}
+
+/** Left to the library where JSON lines hold values of several kinds in one column: no feature would fit them. */
+function features({ format }: DatasetManifest, columns: readonly Column[]): string {
+  const isMixed = format === 'jsonl' && columns.some(({ type }) => holdsJson(type))
+  return isMixed ? '' : `  features:\n${hfFeaturesYaml(columns, 2)}`
 }
 
 /** Rows by split, in the order of the files. */
