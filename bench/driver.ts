@@ -18,7 +18,7 @@ const concurrency = 81
  * a server that answers at once.
  */
 export default async function driver({ quick }: BenchOptions) {
-  const prompts = quick ? 10_000 : 200_000
+  const prompts = quick ? 40_000 : 200_000
   const home = await mkdtemp(join(tmpdir(), 'longhaul-bench-'))
   const engines = await SimulatedEngines.start([
     ...['--engines', '1', '--port', '0', '--time-scale', '0', '--health-ms', '10'],
@@ -70,10 +70,14 @@ async function measureWorker(home: string, urls: string[], prompts: number) {
     const pid = cluster.workers.process('engine worker gpu-0').pid ?? 0
     const before = await usageOf(pid)
     const seen: { at10?: ProcessUsage; last: ProcessUsage } = { last: before }
-    const run = await generateRun(cluster, { run: 'driver', sources: [source], engines: 1 }, async (share) => {
-      seen.last = await usageOf(pid)
-      if (share >= 0.1) seen.at10 ??= seen.last
-    })
+    const run = await generateRun(
+      cluster,
+      { run: 'driver', sources: [source], engines: 1, shardSize: 2_000 },
+      async (share) => {
+        seen.last = await usageOf(pid)
+        if (share >= 0.1) seen.at10 ??= seen.last
+      },
+    )
     if (run.samples !== prompts) throw new Error(`${run.samples} samples of ${prompts} prompts`)
     return {
       seconds: run.generatingSeconds,

@@ -1,4 +1,5 @@
-import { Pool } from 'undici'
+import { type Dispatcher, Pool } from 'undici'
+import type { InFlight } from './in-flight.ts'
 
 /** The engine answered; whether well or not is for others to judge. */
 export interface HttpReply {
@@ -11,7 +12,7 @@ export interface HttpReply {
 export class NoReply extends Error {
   override readonly name = 'NoReply'
   constructor(
-    /** Code of the socket error, such as `ECONNREFUSED`; `DEADLINE` or `CANCELLED` where we gave up ourselves. */
+    /** Code of the socket error, such as `ECONNREFUSED`; `DEADLINE` or `GIVEN_UP` where we ended it ourselves. */
     readonly code: string,
     readonly path: string,
     options?: ErrorOptions,
@@ -23,8 +24,8 @@ export class NoReply extends Error {
 export interface RequestOptions {
   /** The request is given up after this long. */
   deadlineMs: number
-  /** Each of them ends the request. A list, since `AbortSignal.any` holds on to its results on Node 20. */
-  signals?: readonly AbortSignal[]
+  /** Lets others give it up before that. */
+  inFlight?: InFlight
 }
 
 export interface EngineHttpOptions {
@@ -63,7 +64,7 @@ export class EngineHttp {
 
   /** Asks about the server. Throws `NoReply`. */
   get(path: string, options: RequestOptions): Promise<HttpReply> {
-    return this.#request(this.#control, 'GET', path, undefined, options)
+    return this.#request(this.#control, 'GET', path, null, options)
   }
 
   post(path: string, body: unknown, options: RequestOptions): Promise<HttpReply> {
@@ -74,39 +75,78 @@ export class EngineHttp {
     await Promise.all([this.#generation.destroy(), this.#control.destroy()])
   }
 
-  async #request(
+  #request(
     pool: Pool,
     method: 'GET' | 'POST',
     path: string,
-    body: string | undefined,
-    { deadlineMs, signals = [] }: RequestOptions,
+    body: string | null,
+    options: RequestOptions,
   ): Promise<HttpReply> {
-    const deadline = new AbortController()
-    const timer = setTimeout(() => deadline.abort(), deadlineMs)
-    const onCancel = () => deadline.abort()
-    for (const signal of signals) signal.addEventListener('abort', onCancel, { once: true })
-    const isCancelled = () => signals.some((signal) => signal.aborted)
-    try {
-      if (isCancelled()) deadline.abort()
-      const reply = await pool.request({
-        method,
-        path: this.#basePath + path,
-        headers: this.#headers,
-        body: body ?? null,
-        signal: deadline.signal,
-      })
-      const contentType = reply.headers['content-type']
-      return {
-        status: reply.statusCode,
-        contentType: typeof contentType === 'string' ? contentType : '',
-        body: await reply.body.text(),
-      }
-    } catch (error) {
-      throw new NoReply(codeOf(error, isCancelled(), deadline.signal.aborted), path, { cause: error })
-    } finally {
-      clearTimeout(timer)
-      for (const signal of signals) signal.removeEventListener('abort', onCancel)
-    }
+    const { deadlineMs, inFlight } = options
+    return new Promise((resolve, reject) => {
+      pool.dispatch(
+        // An engine sends no byte until the last token is there, so the wait for the headers is the whole wait.
+        {
+          method,
+          path: this.#basePath + path,
+          headers: this.#headers,
+          body,
+          headersTimeout: deadlineMs,
+          bodyTimeout: deadlineMs,
+        },
+        new ReplyCollector(path, inFlight, resolve, reject),
+      )
+    })
+  }
+}
+
+/** Collects one reply. Below undici's request(), which costs a stream and a signal for each of the many requests. */
+class ReplyCollector implements Dispatcher.DispatchHandler {
+  #controller: Dispatcher.DispatchController | undefined
+  #isGivenUp = false
+  #status = 0
+  #contentType = ''
+  readonly #chunks: Buffer[] = []
+  readonly #leave: (() => void) | undefined
+
+  constructor(
+    private readonly path: string,
+    inFlight: InFlight | undefined,
+    private readonly resolve: (reply: HttpReply) => void,
+    private readonly reject: (error: NoReply) => void,
+  ) {
+    this.#leave = inFlight?.add(() => {
+      this.#isGivenUp = true
+      this.#controller?.abort(new Error('given up'))
+    })
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller
+    if (this.#isGivenUp) controller.abort(new Error('given up'))
+  }
+
+  onResponseStart(
+    _: Dispatcher.DispatchController,
+    status: number,
+    headers: Record<string, string | string[] | undefined>,
+  ): void {
+    this.#status = status
+    this.#contentType = String(headers['content-type'] ?? '')
+  }
+
+  onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#chunks.push(chunk)
+  }
+
+  onResponseEnd(): void {
+    this.#leave?.()
+    this.resolve({ status: this.#status, contentType: this.#contentType, body: Buffer.concat(this.#chunks).toString() })
+  }
+
+  onResponseError(_: Dispatcher.DispatchController, error: Error): void {
+    this.#leave?.()
+    this.reject(new NoReply(this.#isGivenUp ? 'GIVEN_UP' : codeOf(error), this.path, { cause: error }))
   }
 }
 
@@ -117,16 +157,12 @@ function newPool(origin: string, connections: number): Pool {
     // uvicorn closes idle connections after 5 s: let go well before it does, even when our event loop stalls.
     keepAliveTimeout: 3_000,
     keepAliveMaxTimeout: 3_000,
-    // An engine sends no byte until the last token is there; the deadline is ours.
-    headersTimeout: 0,
-    bodyTimeout: 0,
     connect: { timeout: 5_000 },
   })
 }
 
-function codeOf(error: unknown, isCancelled: boolean, isOverdue: boolean): string {
-  if (isCancelled) return 'CANCELLED'
-  if (isOverdue) return 'DEADLINE'
+function codeOf(error: Error): string {
   const { code } = error as { code?: unknown }
+  if (code === 'UND_ERR_HEADERS_TIMEOUT' || code === 'UND_ERR_BODY_TIMEOUT') return 'DEADLINE'
   return typeof code === 'string' ? code : 'UNKNOWN'
 }

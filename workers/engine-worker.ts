@@ -1,5 +1,6 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setFlagsFromString } from 'node:v8'
 import { Worker } from '@temporalio/worker'
 import type { Logger } from 'pino'
 import { parseArgsStringToArgv } from 'string-argv'
@@ -53,6 +54,8 @@ export async function runEngineWorker(
   log: Logger,
 ): Promise<void> {
   const { queue, url, mode, graceMs } = options
+  // Collect garbage early: answers come and go by the thousand, and the machine's memory belongs to the models.
+  setFlagsFromString('--heap-growing-percent=20')
   await mkdir(environment.scratch, { recursive: true })
   const { connection, namespace } = await connectWorker()
   const openStore = createOpenStore({ s3: environment.s3 })

@@ -7,6 +7,7 @@ import { turnEnds } from '../../domain/turns.ts'
 import { AttemptFailed, type EngineClient, type TurnReply } from '../../sglang/engine-client.ts'
 import { classify, type ErrorClass, type Symptom } from '../../sglang/error-table.ts'
 import { NoReply } from '../../sglang/http.ts'
+import type { InFlight } from '../../sglang/in-flight.ts'
 import { failedAttemptOf, failureFor, sampleOf, turnOf } from './prompt-records.ts'
 
 /** How a prompt is asked, and what is made of the answer. */
@@ -26,10 +27,9 @@ export interface AskedEngine {
   client: EngineClient
   /** Nothing new is asked of it until it is well again. */
   park(why: string): void
-  /** Resolves at once while the engine is well. Rejects when it is given up. */
+  isWell(): boolean
+  /** Resolves when the engine is well again. Rejects when it is given up. */
   whenWell(): Promise<void>
-  /** Aborts what is in flight when the engine hangs. */
-  hangSignal(): AbortSignal
 }
 
 export interface AskContext {
@@ -41,6 +41,8 @@ export interface AskContext {
   canDefer: boolean
   /** The shard was taken away: what is in flight counts for nothing. */
   cancelled: AbortSignal
+  /** What may have to be given up when the shard is taken away or the engine hangs. */
+  inFlight: InFlight
   newRid: () => string
   now: () => number
   wait: (ms: number) => Promise<void>
@@ -99,7 +101,7 @@ async function askTurn(question: TurnQuestion, attempts: FailedAttempt[], contex
   const attemptsBefore = attempts.length
   let sampling = settings.sampling
   for (let waits = 0; ; ) {
-    await engine.whenWell()
+    if (!engine.isWell()) await engine.whenWell()
     const rid = context.newRid()
     const startedAt = context.now()
     const answer = await attempt(question, sampling, rid, context)
@@ -135,7 +137,7 @@ type Answer =
   | { kind: 'symptom'; symptom: Symptom }
 
 async function attempt(question: TurnQuestion, sampling: Sampling, rid: string, context: AskContext): Promise<Answer> {
-  const { engine, settings, cancelled } = context
+  const { engine, settings, inFlight } = context
   const { prompt, messages } = question
   try {
     const reply = await engine.client.complete(
@@ -148,7 +150,7 @@ async function attempt(question: TurnQuestion, sampling: Sampling, rid: string, 
       },
       {
         deadlineMs: settings.deadlineMs(sampling.maxNewTokens),
-        signals: [cancelled, engine.hangSignal()],
+        inFlight,
       },
     )
     return judge(reply, context, sampling !== settings.sampling)

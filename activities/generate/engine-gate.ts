@@ -1,4 +1,3 @@
-import { setMaxListeners } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { EngineRefused } from './complete-prompt.ts'
 
@@ -28,7 +27,6 @@ export class EngineGate {
   #why = 'not looked at yet'
   #since: number
   #waiting: { resolve: () => void; reject: (error: Error) => void }[] = []
-  #hang = manyListeners(new AbortController())
   #isRecovering = false
   #isClosed = false
 
@@ -54,11 +52,6 @@ export class EngineGate {
     return this.options.now() - this.#since
   }
 
-  /** Aborts when the engine is found to hang, so that requests in flight are given up. */
-  hangSignal(): AbortSignal {
-    return this.#hang.signal
-  }
-
   whenWell(): Promise<void> {
     if (this.#state === 'open') return Promise.resolve()
     if (this.#state === 'lost') return Promise.reject(new EngineLost(this.#why))
@@ -73,13 +66,6 @@ export class EngineGate {
       this.options.onShut(why)
     }
     this.#recover()
-  }
-
-  /** Like `park`, and gives up what is in flight: the engine takes requests and answers none. */
-  hang(why: string): void {
-    this.park(why)
-    this.#hang.abort()
-    this.#hang = manyListeners(new AbortController())
   }
 
   /** Looks at the engine now, and opens or shuts the gate by what is found. */
@@ -142,10 +128,4 @@ export class EngineGate {
     this.#why = why
     this.#since = this.options.now()
   }
-}
-
-/** Every request in flight listens to it: more than Node takes for a leak. */
-function manyListeners(controller: AbortController): AbortController {
-  setMaxListeners(0, controller.signal)
-  return controller
 }

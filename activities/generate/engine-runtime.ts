@@ -8,6 +8,7 @@ import {
   type EngineLoad,
 } from '../../sglang/engine-client.ts'
 import { NoReply } from '../../sglang/http.ts'
+import type { InFlight } from '../../sglang/in-flight.ts'
 import type { AskedEngine } from './complete-prompt.ts'
 import { type Condition, EngineGate } from './engine-gate.ts'
 import type { EngineTimings } from './engine-timings.ts'
@@ -48,6 +49,7 @@ export interface ActiveShard {
   shard: number
   epoch: number
   runner: ShardRunner
+  inFlight: InFlight
 }
 
 /** One engine as its worker sees it: whether it is well, how much may be asked of it, and which shards are on it. */
@@ -125,8 +127,8 @@ export class EngineRuntime {
       weightVersion,
       client: this.options.client,
       park: (why) => this.gate.park(why),
+      isWell: () => this.gate.isOpen,
       whenWell: () => this.gate.whenWell(),
-      hangSignal: () => this.gate.hangSignal(),
     }
   }
 
@@ -271,7 +273,9 @@ export class EngineRuntime {
     const stalledMs = now() - this.#advancedAt
     if (stalledMs < timings.stallMs) return
     const why = `no token for ${Math.round(stalledMs / 1000)} s with ${this.permits.inUse} requests in flight`
-    this.gate.hang(why)
+    this.gate.park(why)
+    // It takes requests and answers none: those in flight are asked again when it is well, or elsewhere.
+    for (const active of this.shards) active.inFlight.giveUpAll()
     void server?.restart(why)
   }
 

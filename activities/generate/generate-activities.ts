@@ -1,5 +1,5 @@
-import { setMaxListeners } from 'node:events'
 import { ApplicationFailure, CancelledFailure, cancellationSignal, getClient, heartbeat } from '@temporalio/activity'
+import pLimit from 'p-limit'
 import { failureTypes, type ShardDispatch, type ShardTotals, signals } from '../../domain/dispatch.ts'
 import type { ProbeResult } from '../../domain/engine-pool.ts'
 import type { OpenStore } from '../../store/store.ts'
@@ -20,6 +20,9 @@ export interface GenerateDeps {
   log: (message: string, facts?: Record<string, unknown>) => void
 }
 
+/** After an outage of the store many shards wait: each holds its list of prompts in memory while it is uploaded. */
+const uploadsAtATime = 2
+
 /** What a dispatch left of its shard; with nothing left, the shard can be uploaded. */
 export interface GeneratedShard {
   /** Prompts that were not started. */
@@ -36,6 +39,7 @@ export type GenerateActivities = ReturnType<typeof createGenerateActivities>['la
 
 export function createGenerateActivities(deps: GenerateDeps) {
   const { runtime, live, openStore, scratch } = deps
+  const uploads = pLimit(uploadsAtATime)
 
   return {
     lane: {
@@ -48,9 +52,6 @@ export function createGenerateActivities(deps: GenerateDeps) {
             deps.log('scheduler not told', { shard, error: String(error) })
           })
         }
-        const cancelled = cancellationSignal()
-        // Every request in flight listens to it: more than Node takes for a leak.
-        setMaxListeners(0, cancelled)
         const beat = setInterval(() => heartbeat(), beatMs(dispatch))
         try {
           const { unstarted, deferred } = await generateShard(dispatch, {
@@ -58,7 +59,7 @@ export function createGenerateActivities(deps: GenerateDeps) {
             store: openStore(ref.store),
             scratch,
             timings: deps.timings,
-            cancelled,
+            cancelled: cancellationSignal(),
             onExhausted: tellExhausted,
             onStart: (standing) => void live.follow(ref.run, ref.store, shard, standing),
             log: deps.log,
@@ -86,11 +87,8 @@ export function createGenerateActivities(deps: GenerateDeps) {
         const { ref, shard } = dispatch
         const beat = setInterval(() => heartbeat(), beatMs(dispatch))
         try {
-          const { samples, failures, inputTokens, outputTokens } = await uploadShard(dispatch, {
-            store: openStore(ref.store),
-            scratch,
-            now: Date.now,
-          })
+          const upload = () => uploadShard(dispatch, { store: openStore(ref.store), scratch, now: Date.now })
+          const { samples, failures, inputTokens, outputTokens } = await uploads(upload)
           await live.forget(ref.run, ref.store, shard)
           return { samples, failures, inputTokens, outputTokens }
         } catch (error) {

@@ -11,6 +11,7 @@ import type { Prompt } from '../../domain/prompt.ts'
 import { specOfShard } from '../../domain/retry.ts'
 import { runKeys, shardName } from '../../domain/run-keys.ts'
 import type { Spec } from '../../domain/spec.ts'
+import { InFlight } from '../../sglang/in-flight.ts'
 import type { ObjectStore } from '../../store/store.ts'
 import { readRetryRounds } from '../retry/failures.ts'
 import { readRunRecord } from '../run-record.ts'
@@ -58,11 +59,13 @@ export async function generateShard(dispatch: ShardDispatch, deps: GenerateShard
   const { outcomes, attempts } = await readShardState(folder)
   const placed = (await readPlacedSamples({ store, run: ref.run, shard })).flatMap(({ facts }) => facts)
   const ended = endedPrompts(outcomes, placed)
+  const before = sumEnded([...ended.values()])
   const unfinished = (await readPrompts(store, keys.prompts(shard))).filter(({ promptId }) => !ended.has(promptId))
 
   const journal = await Journal.create(join(folder, `e${epoch}-${randomUUID().slice(0, 8)}.journal`))
   const checkpoints = new CheckpointWriter(store, keys.checkpoints(shard), journal)
   const engine = runtime.asked()
+  const inFlight = new InFlight()
   const runner = new ShardRunner({
     unfinished,
     order: shard,
@@ -76,6 +79,7 @@ export async function generateShard(dispatch: ShardDispatch, deps: GenerateShard
         earlier: attempts.get(prompt.promptId) ?? [],
         canDefer: dispatch.canDefer,
         cancelled: deps.cancelled,
+        inFlight,
         newRid: () => randomUUID().replaceAll('-', ''),
         now: Date.now,
         wait: (ms) => sleep(ms, undefined, { ref: false }),
@@ -83,13 +87,16 @@ export async function generateShard(dispatch: ShardDispatch, deps: GenerateShard
         onFailedAttempt: (attempt) => deps.log('attempt failed', { ...attempt, promptId: prompt.promptId, shard }),
       }),
   })
-  const active = { run: ref.run, shard, epoch, runner }
-  const onCancel = () => runner.release()
+  const active = { run: ref.run, shard, epoch, runner, inFlight }
+  const onCancel = () => {
+    runner.release()
+    inFlight.giveUpAll()
+  }
   const checkpointTimer = setInterval(() => void saveCheckpoint(checkpoints, deps), deps.timings.checkpointMs)
   deps.cancelled.addEventListener('abort', onCancel, { once: true })
   runtime.shards.add(active)
   try {
-    deps.onStart(() => standing(dispatch, [...ended.values()], runner.counts))
+    deps.onStart(() => standing(dispatch, before, runner.counts))
     return await runner.run()
   } finally {
     runtime.shards.delete(active)
@@ -124,15 +131,29 @@ function endedPrompts(outcomes: ShardState['outcomes'], placed: SampleFact[]): M
 
 type EndedPrompt = Pick<JournalEntry, 'kind' | 'inputTokens' | 'outputTokens'>
 
-function standing({ shard, epoch }: ShardDispatch, ended: EndedPrompt[], counts: ShardCounts): ShardLive {
+/** What the prompts come to that had ended before this dispatch. */
+function sumEnded(ended: EndedPrompt[]): Omit<ShardLive, 'shard' | 'epoch'> {
   const samples = ended.filter(({ kind }) => kind === 'S').length
+  return {
+    samples,
+    failures: ended.length - samples,
+    inputTokens: sum(ended, ({ inputTokens }) => inputTokens),
+    outputTokens: sum(ended, ({ outputTokens }) => outputTokens),
+  }
+}
+
+function standing(
+  { shard, epoch }: ShardDispatch,
+  before: ReturnType<typeof sumEnded>,
+  counts: ShardCounts,
+): ShardLive {
   return {
     shard,
     epoch,
-    samples: samples + counts.samples,
-    failures: ended.length - samples + counts.failures,
-    inputTokens: sum(ended, ({ inputTokens }) => inputTokens) + counts.inputTokens,
-    outputTokens: sum(ended, ({ outputTokens }) => outputTokens) + counts.outputTokens,
+    samples: before.samples + counts.samples,
+    failures: before.failures + counts.failures,
+    inputTokens: before.inputTokens + counts.inputTokens,
+    outputTokens: before.outputTokens + counts.outputTokens,
   }
 }
 

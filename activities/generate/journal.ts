@@ -182,7 +182,7 @@ function decodeLine(line: string, file: string, lineStart: number): JournalEntry
   if (crc32(rest).toString(16).padStart(8, '0') !== crc) return undefined
   return {
     kind: kind as RowKind,
-    promptId,
+    promptId: ownString(promptId),
     inputTokens: Number(inputTokens),
     outputTokens: Number(outputTokens),
     isTruncated: flag === 't',
@@ -190,4 +190,9 @@ function decodeLine(line: string, file: string, lineStart: number): JournalEntry
     start: lineStart + restStart + header.length,
     bytes: rest.length - header.length,
   }
+}
+
+/** A copy: what is cut out of a string keeps the whole of it in memory, and a line is many kilobytes. */
+function ownString(cut: string): string {
+  return Buffer.from(cut, 'latin1').toString('latin1')
 }

@@ -2,10 +2,11 @@ import type { Prompt } from '../../domain/prompt.ts'
 import type { PromptEnd } from './complete-prompt.ts'
 import type { Journal, JournalRow } from './journal.ts'
 import type { Permits } from './permits.ts'
+import type { StoredPrompt } from './shard-prompts.ts'
 
 export interface ShardRunnerOptions {
   /** Prompts that have no outcome yet, in plan order. */
-  unfinished: Prompt[]
+  unfinished: Pick<StoredPrompt, 'read'>[]
   /** Place of the shard among others on the engine: the lower goes first. */
   order: number
   permits: Permits
@@ -33,17 +34,17 @@ export interface ShardCounts {
 /** Runs the prompts of a shard as permits allow, and journals each as it ends. */
 export class ShardRunner {
   readonly counts: ShardCounts
-  readonly #options: ShardRunnerOptions
-  readonly #queue: Prompt[]
+  readonly #options: Omit<ShardRunnerOptions, 'unfinished'>
+  readonly #queue: Pick<StoredPrompt, 'read'>[]
   #failure: { error: unknown } | undefined
   #leave = () => {}
   #settle: () => void = () => {}
 
-  constructor(options: ShardRunnerOptions) {
+  constructor({ unfinished, ...options }: ShardRunnerOptions) {
     this.#options = options
-    this.#queue = [...options.unfinished]
+    this.#queue = [...unfinished]
     this.counts = {
-      ...{ prompts: options.unfinished.length, samples: 0, failures: 0, deferred: 0, unstarted: 0 },
+      ...{ prompts: unfinished.length, samples: 0, failures: 0, deferred: 0, unstarted: 0 },
       ...{ inFlight: 0, inputTokens: 0, outputTokens: 0 },
     }
   }
@@ -74,10 +75,10 @@ export class ShardRunner {
   }
 
   #startNext(): Promise<void> | undefined {
-    const prompt = this.#queue.shift()
-    if (!prompt) return undefined
+    const stored = this.#queue.shift()
+    if (!stored) return undefined
     this.counts.inFlight += 1
-    const ended = this.#complete(prompt)
+    const ended = this.#complete(stored.read())
     if (this.#queue.length === 0) this.#options.onExhausted()
     return ended
   }

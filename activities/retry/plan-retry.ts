@@ -70,7 +70,8 @@ async function choose(
   const prompts: Prompt[] = []
   for (const [shard, failures] of byShard) {
     const wanted = new Set(failures.map((failure) => failure.promptId))
-    prompts.push(...(await readPrompts(store, keys.prompts(shard))).filter(({ promptId }) => wanted.has(promptId)))
+    const stored = await readPrompts(store, keys.prompts(shard))
+    prompts.push(...stored.filter(({ promptId }) => wanted.has(promptId)).map((prompt) => prompt.read()))
   }
   return { failures: [...byShard.values()].flat(), prompts }
 }

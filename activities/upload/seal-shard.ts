@@ -32,7 +32,7 @@ export async function sealShard(sealed: SealedShard, deps: UploadDeps): Promise<
   const journal = await Journal.create(join(folder, `e${epoch}-sealed-${randomUUID().slice(0, 8)}.journal`))
   for (const prompt of await readPrompts(deps.store, keys.prompts(shard))) {
     if (outcomes.has(prompt.promptId) || sampled.has(prompt.promptId)) continue
-    const failure = failureFor(prompt, reason, attempts.get(prompt.promptId) ?? [], deps.now())
+    const failure = failureFor(prompt.read(), reason, attempts.get(prompt.promptId) ?? [], deps.now())
     journal.append(rowOf({ kind: 'failure', failure }))
   }
   await journal.close()

@@ -199,7 +199,7 @@ it('scenario 56: an answer by other weights refuses the engine', async () => {
 
 it('a prompt that is taken away ends neither way', async () => {
   const cancel = new AbortController()
-  const client = scriptedClient({ code: 'CANCELLED' })
+  const client = scriptedClient({ code: 'GIVEN_UP' })
   cancel.abort()
   await expect(
     completePrompt(promptOf('a'), askContext(askedEngine(client), { cancelled: cancel.signal })),

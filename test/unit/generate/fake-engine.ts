@@ -3,6 +3,7 @@ import type { Prompt } from '../../../domain/prompt.ts'
 import { AttemptFailed, type EngineClient, type TurnReply, type TurnRequest } from '../../../sglang/engine-client.ts'
 import type { Symptom } from '../../../sglang/error-table.ts'
 import { NoReply } from '../../../sglang/http.ts'
+import { InFlight } from '../../../sglang/in-flight.ts'
 
 export type Step = Partial<TurnReply> | { symptom: Symptom } | { code: string }
 
@@ -47,8 +48,8 @@ export function askedEngine(
     weightVersion: 'w',
     client,
     park: (why) => void parked.push(why),
+    isWell: () => false,
     whenWell: async () => {},
-    hangSignal: () => new AbortController().signal,
     parked,
     ...overrides,
   }
@@ -65,6 +66,7 @@ export function askContext(
     earlier: [],
     canDefer: false,
     cancelled: new AbortController().signal,
+    inFlight: new InFlight(),
     newRid: () => `rid-${++rids}`,
     now: () => 1_000,
     wait: async () => {},
