@@ -18,7 +18,7 @@ const concurrency = 81
  * a server that answers at once.
  */
 export default async function driver({ quick }: BenchOptions) {
-  const prompts = quick ? 40_000 : 200_000
+  const prompts = quick ? 20_000 : 200_000
   const home = await mkdtemp(join(tmpdir(), 'longhaul-bench-'))
   const engines = await SimulatedEngines.start([
     ...['--engines', '1', '--port', '0', '--time-scale', '0', '--health-ms', '10'],

@@ -55,7 +55,7 @@ export async function runEngineWorker(
 ): Promise<void> {
   const { queue, url, mode, graceMs } = options
   // Collect garbage early: answers come and go by the thousand, and the machine's memory belongs to the models.
-  setFlagsFromString('--heap-growing-percent=20')
+  setFlagsFromString('--heap-growing-percent=40')
   await mkdir(environment.scratch, { recursive: true })
   const { connection, namespace } = await connectWorker()
   const openStore = createOpenStore({ s3: environment.s3 })

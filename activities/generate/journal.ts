@@ -1,6 +1,4 @@
-import { createReadStream } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
-import { createInterface } from 'node:readline'
 import { crc32 } from 'node:zlib'
 
 /**
@@ -47,7 +45,7 @@ export const journalDefaults: JournalOptions = { maxDelayMs: 1_000, maxRows: 32 
  * a second at most.
  */
 export class Journal {
-  #unwritten: string[] = []
+  #unwritten: Buffer[] = []
   #unsyncedRows = 0
   #writtenBytes = 0
   #syncedBytes = 0
@@ -106,7 +104,7 @@ export class Journal {
   async #write(): Promise<void> {
     try {
       while (this.#unwritten.length > 0 && !this.#failure) {
-        const lines = Buffer.from(this.#unwritten.join(''))
+        const lines = Buffer.concat(this.#unwritten)
         this.#unwritten = []
         await this.handle.appendFile(lines)
         this.#writtenBytes += lines.length
@@ -135,64 +133,8 @@ export class Journal {
   }
 }
 
-/** All whole rows of a journal, in the order of writing; a torn or damaged line is passed over. */
-export async function* readJournal(file: string): AsyncGenerator<JournalEntry> {
-  const lines = createInterface({ input: createReadStream(file, 'latin1'), crlfDelay: Number.POSITIVE_INFINITY })
-  let start = 0
-  for await (const line of lines) {
-    const entry = decodeLine(line, file, start)
-    if (entry) yield entry
-    start += line.length + 1
-  }
-}
-
-/** Entries with their JSON, in the order given; each file is opened once. */
-export async function* readEntries(
-  entries: Iterable<JournalEntry>,
-): AsyncGenerator<{ entry: JournalEntry; json: Buffer }> {
-  const handles = new Map<string, FileHandle>()
-  try {
-    for (const entry of entries) {
-      const handle = handles.get(entry.file) ?? (await open(entry.file))
-      handles.set(entry.file, handle)
-      const json = Buffer.allocUnsafe(entry.bytes)
-      const { bytesRead } = await handle.read(json, 0, entry.bytes, entry.start)
-      if (bytesRead !== entry.bytes) throw new Error(`${entry.file}: the row of prompt ${entry.promptId} is cut short`)
-      yield { entry, json }
-    }
-  } finally {
-    for (const handle of handles.values()) await handle.close()
-  }
-}
-
-function encodeRow({ kind, inputTokens, outputTokens, isTruncated, json }: JournalRow): string {
-  const rest = `${inputTokens} ${outputTokens} ${isTruncated ? 't' : '-'} ${json}`
-  return `${kind} ${crc32(rest).toString(16).padStart(8, '0')} ${rest}\n`
-}
-
-const linePattern = /^([SFA]) ([0-9a-f]{8}) ((\d+) (\d+) ([t-]) )\{"promptId":"([^"]+)"/
-
-/** `line` holds bytes, one a character. */
-function decodeLine(line: string, file: string, lineStart: number): JournalEntry | undefined {
-  const match = linePattern.exec(line)
-  if (!match) return undefined
-  const [, kind, crc, header = '', inputTokens, outputTokens, flag, promptId = ''] = match
-  const restStart = 'S 00000000 '.length
-  const rest = Buffer.from(line.slice(restStart), 'latin1')
-  if (crc32(rest).toString(16).padStart(8, '0') !== crc) return undefined
-  return {
-    kind: kind as RowKind,
-    promptId: ownString(promptId),
-    inputTokens: Number(inputTokens),
-    outputTokens: Number(outputTokens),
-    isTruncated: flag === 't',
-    file,
-    start: lineStart + restStart + header.length,
-    bytes: rest.length - header.length,
-  }
-}
-
-/** A copy: what is cut out of a string keeps the whole of it in memory, and a line is many kilobytes. */
-function ownString(cut: string): string {
-  return Buffer.from(cut, 'latin1').toString('latin1')
+function encodeRow({ kind, inputTokens, outputTokens, isTruncated, json }: JournalRow): Buffer {
+  const rest = Buffer.from(`${inputTokens} ${outputTokens} ${isTruncated ? 't' : '-'} ${json}\n`)
+  const checksum = crc32(rest.subarray(0, -1)).toString(16).padStart(8, '0')
+  return Buffer.concat([Buffer.from(`${kind} ${checksum} `), rest])
 }

@@ -1,7 +1,8 @@
 import { mkdir, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { FailedAttempt } from '../../domain/sample.ts'
-import { type JournalEntry, readEntries, readJournal } from './journal.ts'
+import type { JournalEntry } from './journal.ts'
+import { readEntries, readJournal } from './journal-reader.ts'
 
 /** What is known of a shard from everything that any dispatch of it has journaled. */
 export interface ShardState {

@@ -8,7 +8,8 @@ import { hashObject } from '../../store/hash-object.ts'
 import { publish } from '../../store/publish.ts'
 import { readLines } from '../../store/read-lines.ts'
 import type { ObjectStore } from '../../store/store.ts'
-import { type JournalEntry, readEntries } from '../generate/journal.ts'
+import type { JournalEntry } from '../generate/journal.ts'
+import { readEntries } from '../generate/journal-reader.ts'
 import { type VerifyPolicy, verifyObject } from './verify-object.ts'
 
 /** Near the best size at a third of the time of the default level. */
@@ -95,12 +96,21 @@ function factOf({ promptId, inputTokens, outputTokens, isTruncated }: JournalEnt
 }
 
 const newline = Buffer.from('\n')
+const batchBytes = 1 << 16
 
+/** Rows as JSON lines, many to a buffer: a stream costs by the piece. */
 async function* rowsOf(entries: readonly JournalEntry[]): AsyncGenerator<Buffer> {
+  let batch: Buffer[] = []
+  let bytes = 0
   for await (const { json } of readEntries(entries)) {
-    yield json
-    yield newline
+    batch.push(json, newline)
+    bytes += json.length + 1
+    if (bytes < batchBytes) continue
+    yield Buffer.concat(batch)
+    batch = []
+    bytes = 0
   }
+  yield Buffer.concat(batch)
 }
 
 async function readFacts(store: ObjectStore, key: string): Promise<SampleFact[]> {

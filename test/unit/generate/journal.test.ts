@@ -2,7 +2,8 @@ import { appendFile, mkdtemp, readFile, rm, truncate, writeFile } from 'node:fs/
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { Journal, type JournalRow, readEntries, readJournal } from '../../../activities/generate/journal.ts'
+import { Journal, type JournalRow } from '../../../activities/generate/journal.ts'
+import { readEntries, readJournal } from '../../../activities/generate/journal-reader.ts'
 
 let folder: string
 let file: string
