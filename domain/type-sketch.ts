@@ -26,7 +26,7 @@ export function observe(sketch: TypeSketch, value: unknown): void {
       sketch.kinds |= seen.string
       return
     case 'number':
-      sketch.kinds |= Number.isInteger(value) ? seen.int : seen.float
+      sketch.kinds |= Number.isInteger(value) && Math.abs(value) < 2 ** 63 ? seen.int : seen.float
       return
     case 'boolean':
       sketch.kinds |= seen.bool

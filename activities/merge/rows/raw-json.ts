@@ -13,7 +13,7 @@ export interface RawNode {
   readonly items?: readonly RawNode[]
 }
 
-/** The bytes are no JSON; found without looking inside of texts. */
+/** The bytes are no JSON; found without looking inside of texts and of lists of numbers. */
 export class RawSyntax extends Error {
   override readonly name = 'RawSyntax'
   constructor(
@@ -49,14 +49,25 @@ const colon = 58
 const backslash = 92
 const minus = 45
 const point = 46
+const exponent = 101
+/** So many digits fit 64 bits for certain. */
+const safeDigits = 18
 const openBracket = 91
 const closeBracket = 93
 const openBrace = 123
 const closeBrace = 125
 
+/** Bytes that texts, lists, objects and words (true, false, null) have, and numbers do not. */
+const elsewhereThanNumbers = [quote, openBracket, openBrace, 97, 117]
+
 const deepest = 256
 /** Texts up to this length are looked through byte by byte: calling out costs more than that. */
 const shortText = 24
+
+function fitsInt64(digits: string): boolean {
+  const value = Number(digits)
+  return Math.abs(value) < 2 ** 63
+}
 
 class RawParser {
   #at: number
@@ -138,8 +149,8 @@ class RawParser {
     const close = this.bytes.indexOf(closeBracket, this.#at)
     if (close < 0 || close >= this.end) throw new RawSyntax(start, 'the end of a list that begins here')
     const inside = this.bytes.subarray(this.#at, close)
-    if (inside.includes(quote) || inside.includes(openBracket) || inside.includes(openBrace)) return undefined
-    const kind = inside.includes(point) ? 'float' : 'int'
+    if (elsewhereThanNumbers.some((byte) => inside.includes(byte))) return undefined
+    const kind = inside.includes(point) || inside.includes(exponent) ? 'float' : 'int'
     const items: RawNode[] = [{ kind, start: this.#at, end: close }]
     this.#at = close + 1
     return { kind: 'array', start, end: this.#at, items }
@@ -203,7 +214,8 @@ class RawParser {
     }
     if (at === start) throw new RawSyntax(at, 'a value')
     this.#at = at
-    return { kind, start, end: at }
+    const isLarge = kind === 'int' && at - start > safeDigits && !fitsInt64(this.bytes.toString('latin1', start, at))
+    return { kind: isLarge ? 'float' : kind, start, end: at }
   }
 
   #word(word: string, kind: 'bool' | 'null'): RawNode {

@@ -63,16 +63,18 @@ export class Scene {
     return JSON.parse(this.read(`data/v${String(version).padStart(4, '0')}/manifest.json`))
   }
 
-  /** Rows of a version, in their order. */
-  rows(version?: number): Record<string, unknown>[] {
-    return this.manifest(version).files.flatMap(({ key }) => {
+  /** Lines of a version of JSON lines in their order, of one split or all. */
+  lines(version?: number, split?: string): string[] {
+    const files = this.manifest(version).files.filter((file) => split === undefined || file.split === split)
+    return files.flatMap(({ key }) => {
       const bytes = readFileSync(this.path(`data/${key}`))
       const text = (key.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString('utf8')
-      return text
-        .split('\n')
-        .filter(Boolean)
-        .map((line) => JSON.parse(line))
+      return text.split('\n').filter(Boolean)
     })
+  }
+
+  rows(version?: number, split?: string): Record<string, unknown>[] {
+    return this.lines(version, split).map((line) => JSON.parse(line))
   }
 }
 

@@ -1,36 +1,15 @@
 import { readFileSync, readlinkSync } from 'node:fs'
-import { MockActivityEnvironment } from '@temporalio/testing'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { createMergeActivities, type MergeDeps } from '../../../activities/merge/merge-activities.ts'
 import { defaultMergeSizes } from '../../../activities/merge/sizes.ts'
 import { parseMergeRequest } from '../../../domain/dataset-merge.ts'
-import { createOpenStore } from '../../../store/open-store.ts'
 import { oldRow, range, Scene, sampleOf } from './arrange.ts'
+import { inActivity, merge, mergeActivities } from './perform.ts'
 
 let scene: Scene
 beforeEach(() => {
   scene = new Scene()
 })
 afterEach(() => scene.remove())
-
-/** Runs the steps of a merge one after the other, as the workflow does when nobody interferes. */
-async function merge(run: string, options: Record<string, unknown> = {}, deps: Partial<MergeDeps> = {}) {
-  const { runs, dataset, scratch } = scene
-  const activities = createMergeActivities({ openStore: createOpenStore(), defaultStore: runs, scratch, ...deps })
-  const request = parseMergeRequest({ dataset: { uri: dataset, ...options }, run })
-  const plan = await inActivity(() => activities.planMerge(request))
-  if (plan.mergedInto !== undefined) return { plan, made: undefined, isPublished: false }
-  await inActivity(() => activities.backUpDataset(plan))
-  const made = await inActivity(() => activities.mergeVersion(plan))
-  const isPublished = made !== undefined && (await inActivity(() => activities.publishVersion({ plan, made })))
-  return { plan, made, isPublished }
-}
-
-const silent = { log() {}, trace() {}, debug() {}, info() {}, warn() {}, error() {} }
-
-function inActivity<T>(work: () => Promise<T>): Promise<T> {
-  return new MockActivityEnvironment({}, { logger: silent }).run(work)
-}
 
 const answers = (rows: Record<string, unknown>[]) =>
   rows.map((row) => (row.messages as { content: string }[])[1]!.content)
@@ -41,7 +20,7 @@ describe('merging a run into a dataset', () => {
       'r',
       range(0, 10).map((n) => sampleOf(n)),
     )
-    await merge('r')
+    await merge(scene, 'r')
     expect(scene.pointer()).toMatchObject({ version: 1, moves: [{ to: 1, why: 'merged' }] })
     expect(scene.rows()).toHaveLength(10)
     expect(scene.manifest().counts).toMatchObject({ old: 0, new: 10, merged: 10 })
@@ -55,7 +34,7 @@ describe('merging a run into a dataset', () => {
       'r',
       range(20, 40).map((n) => sampleOf(n)),
     )
-    await merge('r')
+    await merge(scene, 'r')
     expect(scene.read('data/train.jsonl')).toBe(before)
     expect(scene.pointer().moves.map(({ to, why }) => [to, why])).toEqual([
       [1, 'adopted'],
@@ -86,7 +65,7 @@ describe('merging a run into a dataset', () => {
       'r',
       range(20, 40).map((n) => sampleOf(n)),
     )
-    await merge('r', { duplicates })
+    await merge(scene, 'r', { duplicates })
     const texts = answers(scene.rows())
     expect(texts.filter((text) => text.startsWith('old'))).toHaveLength(old)
     expect(texts.filter((text) => text.startsWith('new'))).toHaveLength(fresh)
@@ -97,16 +76,16 @@ describe('merging a run into a dataset', () => {
       'r',
       range(0, 10).map((n) => sampleOf(n)),
     )
-    await merge('r')
+    await merge(scene, 'r')
     const before = scene.read('data/current.json')
-    expect((await merge('r')).plan.mergedInto).toBe(1)
+    expect((await merge(scene, 'r')).plan.mergedInto).toBe(1)
     expect(scene.read('data/current.json')).toBe(before)
   })
 
   it('makes no version when the run brings nothing but what is left out', async () => {
     scene.write('data/train.jsonl', range(0, 30).map(oldRow).join(''))
     scene.run('r', [sampleOf(50, { truncated: true })])
-    expect((await merge('r', { truncated: 'out' })).made).toBeUndefined()
+    expect((await merge(scene, 'r', { truncated: 'out' })).made).toBeUndefined()
     expect(scene.pointer().version).toBe(1)
   })
 
@@ -121,7 +100,7 @@ describe('merging a run into a dataset', () => {
         'r',
         range(200, 400).map((n) => sampleOf(n)),
       )
-      await merge('r', { fileBytes: 20_000 }, { sizes })
+      await merge(scene, 'r', { fileBytes: 20_000 }, { sizes })
       bytes.push(scene.manifest().files.map(({ key }) => readFileSync(scene.path(`data/${key}`), 'latin1')))
     }
     expect(bytes[1]).toEqual(bytes[0])
@@ -140,10 +119,10 @@ describe('merging a run into a dataset', () => {
       'b',
       range(50, 60).map((n) => sampleOf(n)),
     )
-    await merge('a')
+    await merge(scene, 'a')
     const [file] = scene.manifest().files
     scene.write(`data/${file!.key}`, readFileSync(scene.path(`data/${file!.key}`)).subarray(0, -20))
-    await expect(merge('b')).rejects.toThrow(`${scene.dataset}/${file!.key} has changed`)
+    await expect(merge(scene, 'b')).rejects.toThrow(`${scene.dataset}/${file!.key} has changed`)
     expect(scene.pointer().version).toBe(2)
   })
 
@@ -156,15 +135,13 @@ describe('merging a run into a dataset', () => {
       'b',
       range(5, 15).map((n) => sampleOf(n)),
     )
-    const activities = createMergeActivities({
-      ...{ openStore: createOpenStore(), defaultStore: scene.runs, scratch: scene.scratch },
-    })
+    const activities = mergeActivities(scene)
     const request = parseMergeRequest({ dataset: { uri: scene.dataset }, run: 'a' })
     const plan = await inActivity(() => activities.planMerge(request))
     const made = await inActivity(() => activities.mergeVersion(plan))
-    expect((await merge('b')).isPublished).toBe(true)
+    expect((await merge(scene, 'b')).isPublished).toBe(true)
     expect(await inActivity(() => activities.publishVersion({ plan, made: made! }))).toBe(false)
-    expect((await merge('a')).isPublished).toBe(true)
+    expect((await merge(scene, 'a')).isPublished).toBe(true)
     expect(scene.manifest()).toMatchObject({ version: 3, parent: { version: 2 }, rows: 15 })
   })
 })
