@@ -14,6 +14,8 @@ export interface SourceTokens {
   rowsWithIds: number
   /** Rows that lost tokens behind `maxLength`. */
   cut: number
+  /** Rows that would have been made besides others of the same row read, and were left out. */
+  partsLeftOut: number
   tokens: number
   supervised: number
   /** Tokens of the longest row. */
@@ -21,12 +23,23 @@ export interface SourceTokens {
 }
 
 export function noTokens(): SourceTokens {
-  return { read: 0, leftOut: {}, rows: 0, rowsWithIds: 0, cut: 0, tokens: 0, supervised: 0, longest: 0 }
+  return {
+    read: 0,
+    leftOut: {},
+    rows: 0,
+    rowsWithIds: 0,
+    cut: 0,
+    partsLeftOut: 0,
+    tokens: 0,
+    supervised: 0,
+    longest: 0,
+  }
 }
 
 /** Adds figures of the same source. */
 export function addTokens(sum: SourceTokens, more: SourceTokens): void {
-  for (const key of ['read', 'rows', 'rowsWithIds', 'cut', 'tokens', 'supervised'] as const) sum[key] += more[key]
+  for (const key of ['read', 'rows', 'rowsWithIds', 'cut', 'partsLeftOut', 'tokens', 'supervised'] as const)
+    sum[key] += more[key]
   sum.longest = Math.max(sum.longest, more.longest)
   for (const [reason, rows] of Object.entries(more.leftOut) as [LeftOutReason, number][]) {
     sum.leftOut[reason] = (sum.leftOut[reason] ?? 0) + rows
@@ -70,10 +83,22 @@ export interface SourceShare extends RowsAndTokens {
   supervised: number
 }
 
+/** A run or a dataset's version that was tokenized. */
+export interface TokenizedInput {
+  kind: 'samples' | 'rows'
+  manifest: string
+  /** SHA-256 of the manifest's bytes. */
+  manifestHash: string
+  /** Version that it was tokenized for. */
+  version: number
+}
+
 /** What the manifest of a tokenized dataset says beyond that of any dataset. */
 export interface TokenizedFacts {
   /** Left out for versions that were adopted: nobody wrote down what made them. */
   model?: ModelIdentity
+  /** Everything that was tokenized into it, whichever version that was for. */
+  inputs: TokenizedInput[]
   /** What the version holds, by source. */
   sources: Record<string, SourceShare>
   /** What became of what was tokenized for this version, by source. */

@@ -79,7 +79,11 @@ export interface ReadRun {
   spec?: Spec
 }
 
-async function readRun({ run, store: storeUri }: MergeRequest, deps: PlanDeps): Promise<ReadRun> {
+/** The run of a name or manifest URI. Throws `RunNotMergeable`. */
+export async function readRun(
+  { run, store: storeUri }: Pick<MergeRequest, 'run' | 'store'>,
+  deps: Pick<PlanDeps, 'openStore' | 'defaultStore'>,
+): Promise<ReadRun> {
   const { store, key } = placeOfRun(run, storeUri ?? deps.defaultStore, deps.openStore)
   return await readRunManifest(store, key)
 }

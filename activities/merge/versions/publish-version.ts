@@ -19,7 +19,7 @@ export interface MadeVersion {
  */
 export async function publishVersion(
   store: ObjectStore,
-  plan: MergePlan,
+  plan: Pick<MergePlan, 'base'>,
   made: MadeVersion,
   now: () => number,
 ): Promise<boolean> {
