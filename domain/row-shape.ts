@@ -8,14 +8,21 @@ export interface RowShape {
   prompt?: string
   /** Column with the answer: of the only turn, or the last one where the list of turns ends with the question. */
   answer?: string
+  /** The answer is an object like a turn, or a list of one; left out: a text. */
+  answerAs?: 'turn' | 'turns'
+  /** Text column that repeats the first question beside the list of turns. */
+  firstQuestion?: string
   /** Column with the system prompt, where it is no turn. */
   system?: string
   /** Column with the tool definitions. */
   tools?: { column: string; isText: boolean }
-  /** Text columns with the row's source and its id. */
-  source?: string
-  id?: string
+  /** Column with arguments for the chat template. */
+  templateKwargs?: { column: string; isText: boolean }
+  /** Text columns that say something else of a row: what it is, and how they are called. */
+  facts?: Partial<Record<RowFact, string>>
 }
+
+export type RowFact = 'source' | 'id' | 'model' | 'license' | 'category' | 'thinking'
 
 /** How a turn is written. */
 export interface TurnShape {
@@ -44,5 +51,5 @@ export const defaultShape: RowShape = {
     keys: ['role', 'content', 'reasoning_content'],
   },
   tools: { column: 'tools', isText: true },
-  source: 'source',
+  facts: { source: 'source' },
 }

@@ -1,5 +1,5 @@
 import type { Role } from '../../../domain/prompt.ts'
-import type { RowShape, TurnShape } from '../../../domain/row-shape.ts'
+import type { RowFact, RowShape, TurnShape } from '../../../domain/row-shape.ts'
 import type { Mapping } from '../../../domain/spec.ts'
 import { roleTable } from '../../../formats/conversation/roles.ts'
 import { isObject, type Row, valueAt } from '../../../formats/conversation/row.ts'
@@ -9,18 +9,35 @@ import { fits, type Schema, schemas } from '../../../formats/conversation/schema
 const answerColumns: Readonly<Record<string, readonly string[]>> = {
   instruction: ['output', 'response', 'answer', 'completion'],
   prompt: ['completion', 'response', 'answer', 'output'],
-  question: ['answer', 'response', 'output'],
+  question: ['answer', 'response', 'output', 'correct_answer'],
   problem: ['solution', 'generated_solution', 'answer'],
   Problem: ['Rationale', 'solution'],
   message_1: ['message_2'],
   input: ['output', 'response', 'answer'],
 }
 
+/** Lists of turns that end with the question, and where the answer is. */
+const openLists: Readonly<Record<string, readonly string[]>> = {
+  input: ['output', 'response', 'answer'],
+  prompt: ['completion', 'response', 'output', 'answer'],
+  conversation: ['generated_message'],
+}
+
+/** Columns that say something of a row, by what it is; the first that holds texts is taken. */
+const factColumns: Readonly<Record<RowFact, readonly string[]>> = {
+  source: ['source'],
+  id: ['id', 'uuid', 'prompt_id', 'conversation_id', 'conversation_hash'],
+  model: ['model', 'generator'],
+  license: ['license'],
+  category: ['category'],
+  thinking: ['reasoning', 'thinking_mode', 'thinking'],
+}
+
 const roleKeys = ['role', 'from', 'speaker']
 const contentKeys = ['content', 'value', 'text']
 const reasoningKeys = ['reasoning_content', 'reasoning', 'thinking']
 const systemColumns = ['system', 'system_prompt']
-const idColumns = ['id', 'uuid', 'prompt_id', 'conversation_id', 'conversation_hash']
+const kwargsColumns = ['chat_template_kwargs', 'template_kwargs']
 
 /** What each role is called in sets that name turns by `from`, and in all others. */
 const shareGptNames: Record<Role, string> = { system: 'system', user: 'human', assistant: 'gpt', tool: 'tool' }
@@ -43,19 +60,43 @@ export function detectShape(rows: readonly Row[], mapping: Mapping = {}): RowSha
   const hasColumn = (name: string) => fitting.some((row) => name in row)
   const shape = schema.turns ? turnsOf(fitting, schema.turns, mapping) : promptOf(schema, hasColumn)
   if (!shape) return undefined
-  const answer = schema.turns === 'input' ? answerColumns.input?.find(hasColumn) : undefined
-  const system = [...(mapping.system ? [mapping.system] : systemColumns)].find(hasColumn)
-  const tools = [...(mapping.tools ? [mapping.tools] : ['tools'])].find(hasColumn)
-  const isTextColumn = (name: string) => fitting.every((row) => typeof (row[name] ?? '') === 'string')
-  const id = [...(mapping.id ? [mapping.id] : idColumns)].find((name) => hasColumn(name) && isTextColumn(name))
+  const isTextColumn = (name: string) =>
+    hasColumn(name) && fitting.every((row) => typeof (row[name] ?? '') === 'string')
+  const columnOf = (names: readonly string[]) => names.find(hasColumn)
+  const system = columnOf(mapping.system ? [mapping.system] : systemColumns)
+  const tools = columnOf(mapping.tools ? [mapping.tools] : ['tools'])
+  const kwargs = columnOf(kwargsColumns)
+  const hasFirstQuestion = schema.turns !== undefined && schema.turns !== 'prompt' && isTextColumn('prompt')
+  const facts = factsOf(mapping.id ? { ...factColumns, id: [mapping.id] } : factColumns, isTextColumn)
   return {
     ...shape,
-    ...(answer !== undefined && { answer }),
+    ...(schema.turns !== undefined && answerOf(openLists[schema.turns] ?? [], fitting)),
+    ...(hasFirstQuestion && { firstQuestion: 'prompt' }),
     ...(system !== undefined && { system }),
     ...(tools !== undefined && { tools: { column: tools, isText: isTextColumn(tools) } }),
-    ...(hasColumn('source') && isTextColumn('source') && { source: 'source' }),
-    ...(id !== undefined && { id }),
+    ...(kwargs !== undefined && { templateKwargs: { column: kwargs, isText: isTextColumn(kwargs) } }),
+    ...(Object.keys(facts).length > 0 && { facts }),
   }
+}
+
+function factsOf(columns: Readonly<Record<RowFact, readonly string[]>>, isText: (name: string) => boolean) {
+  const facts: Partial<Record<RowFact, string>> = {}
+  for (const fact of Object.keys(columns) as RowFact[]) {
+    const column = columns[fact].find(isText)
+    if (column !== undefined) facts[fact] = column
+  }
+  return facts
+}
+
+/** The column with the answer that a list of turns leaves open. */
+function answerOf(columns: readonly string[], rows: readonly Row[]): Pick<RowShape, 'answer' | 'answerAs'> {
+  for (const column of columns) {
+    const value = rows.map((row) => row[column]).find((said) => said !== null && said !== undefined)
+    if (typeof value === 'string') return { answer: column }
+    if (Array.isArray(value)) return { answer: column, answerAs: 'turns' }
+    if (isObject(value)) return { answer: column, answerAs: 'turn' }
+  }
+  return {}
 }
 
 function mappedSchemas({ turns, prompt }: Mapping): readonly Schema[] {

@@ -1,5 +1,5 @@
 import type { Column } from '../../../domain/columns.ts'
-import type { RowShape, TurnShape } from '../../../domain/row-shape.ts'
+import type { RowFact, RowShape, TurnShape } from '../../../domain/row-shape.ts'
 import type { JsonPiece, RawMessage, RawSample } from './raw-sample.ts'
 
 /** Writes samples as rows of a dataset: all its columns in their order, those that we know nothing for null. */
@@ -26,11 +26,11 @@ export function sampleRowWriter(shape: RowShape, columns: readonly Column[]) {
 type Write = (sample: RawSample, pieces: JsonPiece[]) => void
 
 function columnWriters(shape: RowShape): Map<string, Write> {
-  const { turns, prompt, answer, system, tools, source, id } = shape
+  const { turns, prompt, answer, answerAs, firstQuestion, system, tools, templateKwargs, facts = {} } = shape
   const writers = new Map<string, Write>()
   if (turns) writers.set(turns.column, turnsWriter(shape, turns))
-  if (prompt !== undefined) writers.set(prompt, contentWriter('user'))
-  if (answer !== undefined) writers.set(answer, contentWriter('assistant'))
+  for (const column of [prompt, firstQuestion]) if (column !== undefined) writers.set(column, contentWriter('user'))
+  if (answer !== undefined) writers.set(answer, answerWriter(answerAs, turns))
   if (system !== undefined) writers.set(system, contentWriter('system'))
   if (tools !== undefined) {
     writers.set(tools.column, ({ bytes, tools: node }, pieces) => {
@@ -38,9 +38,40 @@ function columnWriters(shape: RowShape): Map<string, Write> {
       else pieces.push(tools.isText ? JSON.stringify(bytes.toString('utf8', node.start, node.end)) : node)
     })
   }
-  if (source !== undefined) writers.set(source, (sample, pieces) => void pieces.push(JSON.stringify(sample.source)))
-  if (id !== undefined) writers.set(id, (sample, pieces) => void pieces.push(`"${sample.promptId}"`))
+  if (templateKwargs !== undefined) {
+    writers.set(templateKwargs.column, ({ templateKwargs: given }, pieces) => {
+      const text = given === undefined ? 'null' : JSON.stringify(given)
+      pieces.push(templateKwargs.isText && given !== undefined ? JSON.stringify(text) : text)
+    })
+  }
+  for (const [fact, column] of Object.entries(facts) as [RowFact, string][]) {
+    writers.set(column, (sample, pieces) => void pieces.push(JSON.stringify(factOf[fact](sample) ?? null)))
+  }
   return writers
+}
+
+const factOf: Readonly<Record<RowFact, (sample: RawSample) => string | undefined>> = {
+  source: ({ source }) => source,
+  id: ({ promptId }) => promptId,
+  model: ({ model }) => model,
+  license: ({ provenance }) => provenance.license,
+  category: ({ provenance }) => provenance.category,
+  thinking: ({ thinking }) => thinking,
+}
+
+function answerWriter(as: RowShape['answerAs'], turns: TurnShape | undefined): Write {
+  if (as === undefined || !turns) return contentWriter('assistant')
+  const writeTurn = turnWriter(turns)
+  return ({ messages }, pieces) => {
+    const last = messages.at(-1)
+    if (last?.role !== 'assistant') {
+      pieces.push('null')
+      return
+    }
+    if (as === 'turns') pieces.push('[')
+    writeTurn(last, pieces)
+    if (as === 'turns') pieces.push(']')
+  }
 }
 
 /** Rows of one question and one answer hold nothing longer, and no system turn without a column for it. */
@@ -112,6 +143,12 @@ function callWithTextArguments(call: unknown): unknown {
 
 function contentWriter(role: RawMessage['role']): Write {
   return ({ messages }, pieces) => {
-    pieces.push(messages.find((message) => message.role === role)?.content ?? 'null')
+    // Where a list of turns is left open, the answer is the last one; the others have one of each at most.
+    const said = role === 'assistant' ? messages.findLast(has) : messages.find(has)
+    pieces.push(said?.content ?? 'null')
+
+    function has(message: RawMessage): boolean {
+      return message.role === role
+    }
   }
 }
