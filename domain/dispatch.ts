@@ -72,6 +72,9 @@ export const failureTypes = {
   invalidMerge: 'InvalidMerge',
   datasetDamaged: 'DatasetDamaged',
   countsDisagree: 'CountsDisagree',
+  invalidTokenize: 'InvalidTokenize',
+  gateClosed: 'GateClosed',
+  unitsMissing: 'UnitsMissing',
 } as const
 
 /** Workflow ids of a run's parts. */
@@ -80,6 +83,7 @@ export const workflowIds = {
   generate: (run: string) => `run-${run}/generate`,
   shard: (run: string, shardName: string) => `run-${run}/shard-${shardName}`,
   merge: (run: string) => `run-${run}/merge`,
+  tokenize: (run: string) => `run-${run}/tokenize`,
   retry: (run: string) => `run-${run}/retry`,
 }
 

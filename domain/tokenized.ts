@@ -63,6 +63,8 @@ export interface ModelIdentity {
   templateHash?: string
   /** Ids are smaller than this. */
   idLimit: number
+  /** Key of its files in the tokenized dataset. */
+  filesKey: string
 }
 
 /** Rows and tokens: `old + new = duplicates + merged`, for each of the two. */

@@ -38,8 +38,6 @@ export interface PlanFile {
   id: string
   options: TokenizeOptions
   model: ModelIdentity
-  /** Key of the model's files. */
-  modelKey: string
   inputs: TokenizeInputs
   units: UnitFile[]
 }
@@ -62,9 +60,13 @@ export interface TokenizePlan {
 /** Where the tokenized dataset keeps what is in the making: a name that no reader of datasets takes for data. */
 export const workKeys = {
   plan: (id: string) => `_work/plans/${id}.json`,
-  model: (hash: string) => `_work/models/${hash}.json`,
   /** Rows, record and rows left out of a unit. */
   unit: (unitKey: string, what: 'rows' | 'json' | 'left-out.jsonl') => `_work/units/${unitKey}.${what}`,
+}
+
+/** Where the files of a model lie in the tokenized dataset: its versions are read with them. */
+export function modelKeyOf(hash: string): string {
+  return `_models/${hash}.json`
 }
 
 /** Reads a plan, held against its hash. */

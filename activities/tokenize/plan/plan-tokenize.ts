@@ -24,7 +24,7 @@ import {
   type UnitFile,
   workKeys,
 } from './plan-file.ts'
-import { identityOf, storeModel } from './store-model.ts'
+import { storeModel } from './store-model.ts'
 
 export interface PlanDeps {
   openStore: OpenStore
@@ -53,8 +53,8 @@ export async function planTokenize(
     )
   }
   const files = await locateModel(place, deps.hub)
-  const model = await identityOf(files)
   const current = (await readCurrent(store)) ?? (await adoptCurrent(store, deps))
+  const model = await storeModel(store, files)
   if (current) checkCurrent(current.manifest as Partial<TokenizedManifest> & DatasetManifest, model, options)
   const base = current && {
     version: current.manifest.version,
@@ -66,7 +66,7 @@ export async function planTokenize(
   const id = planIdOf(options, model, inputs, base?.manifestHash)
   // Where the model was taken from makes no difference to what comes out.
   const { tokenizer: _, server: __, ...shaping } = options
-  const plan: PlanFile = { id, options: shaping, model, modelKey: await storeModel(store, files), inputs, units }
+  const plan: PlanFile = { id, options: shaping, model, inputs, units }
   const text = `${JSON.stringify(plan)}\n`
   await publish(store, workKeys.plan(id), text)
   const before =

@@ -7,31 +7,25 @@ import { readBytes } from '../../../store/read-object.ts'
 import type { ObjectStore } from '../../../store/store.ts'
 import type { ModelFiles } from '../model/model-files.ts'
 import { TokenModel } from '../model/token-model.ts'
-import { workKeys } from './plan-file.ts'
+import { modelKeyOf } from './plan-file.ts'
 
-/** What tells a model's tokenizer and template from others. */
-export async function identityOf({
-  tokenizer,
-  template,
-  toolTemplate,
-  specialTokens,
-}: ModelFiles): Promise<ModelIdentity> {
+/**
+ * Puts a model's files into the store, so that workers on other machines have the very same ones. Gives what tells its
+ * tokenizer and template from others.
+ */
+export async function storeModel(store: ObjectStore, files: ModelFiles): Promise<ModelIdentity> {
+  const { tokenizer, template, toolTemplate, specialTokens } = files
   const { idLimit } = await TokenModel.read(tokenizer)
+  const text = JSON.stringify(files)
+  const filesKey = modelKeyOf(sha256Hex(text))
+  await publish(store, filesKey, text)
   return {
     tokenizerHash: sha256Hex(tokenizer),
     ...(template !== undefined && {
       templateHash: sha256Hex(JSON.stringify([template, toolTemplate ?? null, specialTokens])),
     }),
-    idLimit,
+    ...{ idLimit, filesKey },
   }
-}
-
-/** Puts a model's files into the store, so that workers on other machines have the very same ones. Gives the key. */
-export async function storeModel(store: ObjectStore, files: ModelFiles): Promise<string> {
-  const text = JSON.stringify(files)
-  const key = workKeys.model(sha256Hex(text))
-  await publish(store, key, text)
-  return key
 }
 
 /** Brings a model's files to where threads of this machine can read them. Gives the path. */

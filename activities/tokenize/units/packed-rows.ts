@@ -77,6 +77,11 @@ export class PackedRow {
     return start + this.length
   }
 
+  /** Where it begins in the packed bytes. */
+  get start(): number {
+    return this.#start
+  }
+
   get length(): number {
     return this.bytes.readUInt32LE(this.#start + at.length)
   }
@@ -91,6 +96,11 @@ export class PackedRow {
 
   get spans(): number[] {
     return Array.from({ length: this.#spanNumbers }, (_, n) => this.bytes.readUInt32LE(this.#start + headBytes + 4 * n))
+  }
+
+  /** The first supervised token; 0 where there is none. */
+  get firstSupervised(): number {
+    return this.#spanNumbers > 0 ? this.bytes.readUInt32LE(this.#start + headBytes) : 0
   }
 
   /** The ids as bytes, as they lie there. */
@@ -131,12 +141,12 @@ export class PackedRow {
   }
 }
 
-/** Calls with every row of packed bytes: the same object each time, and where the row begins. */
-export function forEachPacked(bytes: Buffer, visit: (row: PackedRow, start: number) => void): void {
+/** Every row of packed bytes: the same object each time. */
+export function* packedRows(bytes: Buffer): Generator<PackedRow> {
   const row = new PackedRow(bytes)
   for (let start = 0; start < bytes.length; ) {
     const next = row.moveTo(start)
-    visit(row, start)
+    yield row
     start = next
   }
 }

@@ -6,7 +6,6 @@ import type { LeftOutRow } from '../../../domain/left-out.ts'
 import { addSources, type SourceTokens } from '../../../domain/tokenized.ts'
 import { BadFile } from '../../../formats/bad-file.ts'
 import { cutFile } from '../../../formats/cut-file.ts'
-import { pieceBytes } from '../../../formats/pieces.ts'
 import { mapInOrder } from '../../../shuffle/map-in-order.ts'
 import { putJson } from '../../../store/put-json.ts'
 import type { ObjectStore } from '../../../store/store.ts'
@@ -31,7 +30,8 @@ export interface UnitIo {
   readonly model: ModelPlace
   readonly sizes: TokenizeSizes
   readonly signal: AbortSignal
-  onProgress(more: { bytes: number; tokens: number }): void
+  onBytes(bytes: number): void
+  onTokens(tokens: number): void
   /** Told of a cached unit that is not what it should be, and is made again. */
   onPoisoned(what: string): void
 }
@@ -75,11 +75,9 @@ async function makeUnit(
   const leftOut: LeftOutRow[] = []
   let [rowsRead, rows, bytes] = [0, 0, 0]
   try {
-    const pieces = mapInOrder(inputsOf(plan, unit, folder, io), io.threads + 1, async (input) => {
-      const size = pieceBytes(input.piece)
-      return { size, ...(await io.tasks.tokenize(input)) }
-    })
-    for await (const { size, packed, ...made } of pieces) {
+    const inputs = inputsOf(plan, unit, folder, io)
+    const pieces = mapInOrder(inputs, io.threads + 1, (input) => io.tasks.tokenize(input))
+    for await (const { packed, ...made } of pieces) {
       io.signal.throwIfAborted()
       await file.write(packed)
       hash.update(packed)
@@ -88,7 +86,7 @@ async function makeUnit(
       rowsRead += made.rowsRead
       addSources(sources, made.sources)
       leftOut.push(...made.leftOut)
-      io.onProgress({ bytes: size, tokens: tokensOf(made.sources) })
+      io.onTokens(tokensOf(made.sources))
     }
   } catch (error) {
     throw error instanceof BadFile ? new DatasetDamaged(`${io.input.uri}/${unit.key}`, error.found) : error
@@ -116,10 +114,9 @@ async function* inputsOf(plan: PlanFile, unit: UnitFile, folder: string, io: Uni
   const { inputs, options } = plan
   // A file without a byte is one without a row; the readers would call it bad.
   if (bytes === 0) return
-  const file = verifiedFile(
-    { store: io.input, key, bytes, sha256 },
-    { spool: join(folder, 'spool'), signal: io.signal },
-  )
+  const { signal, onBytes } = io
+  const reading = { spool: join(folder, 'spool'), signal, onBytes }
+  const file = verifiedFile({ store: io.input, key, bytes, sha256 }, reading)
   const context = {
     ...{ file: key, kind: inputs.kind, options },
     ...(inputs.shape && { shape: inputs.shape }),
