@@ -67,7 +67,7 @@ function yamlOf({ name, type, feature }: Column, pad: string): string {
     case 'map':
       return `${head}${inner}list:\n${hfFeaturesYaml(pairOf(type), inner.length)}`
     default:
-      return `${head}${inner}dtype: ${hfDtype(type)}\n`
+      return `${head}${inner}dtype: ${yamlText(hfDtype(type))}\n`
   }
 }
 
@@ -75,7 +75,7 @@ function yamlList(item: ColumnType, pad: string): string {
   if (item.kind === 'struct') return `${pad}list:\n${hfFeaturesYaml(item.fields, pad.length)}`
   if (item.kind === 'map') return `${pad}list:\n${pad}  list:\n${hfFeaturesYaml(pairOf(item), pad.length + 2)}`
   if (item.kind === 'list') return `${pad}list:\n${yamlList(item.item, `${pad}  `)}`
-  return `${pad}list: ${hfDtype(item)}\n`
+  return `${pad}list: ${yamlText(hfDtype(item))}\n`
 }
 
 function pairOf({ key, value }: Extract<ColumnType, { kind: 'map' }>): Column[] {
@@ -87,7 +87,8 @@ function pairOf({ key, value }: Extract<ColumnType, { kind: 'map' }>): Column[] 
 
 /** Quoted where YAML would read something else into it. */
 export function yamlText(text: string): string {
-  const isPlain = /^[A-Za-z_][A-Za-z0-9_./-]*( [A-Za-z0-9_./-]+)*$/.test(text)
+  const isPlain =
+    /^[A-Za-z_][A-Za-z0-9_./-]*( [A-Za-z0-9_./-]+)*$/.test(text) || /^timestamp\[[\w, =/+:-]+\]$/.test(text)
   const isWord = /^(true|false|yes|no|on|off|null|y|n)$/i.test(text)
   return isPlain && !isWord ? text : JSON.stringify(text)
 }

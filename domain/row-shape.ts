@@ -1,3 +1,4 @@
+import type { Column } from './columns.ts'
 import type { Role } from './prompt.ts'
 
 /** How the rows of a dataset hold a conversation, so that new rows can be written the same way. */
@@ -53,3 +54,21 @@ export const defaultShape: RowShape = {
   tools: { column: 'tools', isText: true },
   facts: { source: 'source' },
 }
+
+const text = { kind: 'string' } as const
+
+/** Columns of `defaultShape`, known before a row is: also where the first run has neither thoughts nor tools. */
+export const defaultColumns: readonly Column[] = [
+  {
+    name: 'messages',
+    type: {
+      kind: 'list',
+      item: {
+        kind: 'struct',
+        fields: ['role', 'content', 'reasoning_content'].map((name) => ({ name, type: text })),
+      },
+    },
+  },
+  { name: 'tools', type: text },
+  { name: 'source', type: text },
+]

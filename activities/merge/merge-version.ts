@@ -4,7 +4,7 @@ import { type Column, plainColumn, unifyColumns } from '../../domain/columns.ts'
 import { type DatasetManifest, datasetKeys, datasetLayout, type MergeCounts } from '../../domain/dataset.ts'
 import { unbalanced } from '../../domain/merge-accounts.ts'
 import { outputOf } from '../../domain/output.ts'
-import { defaultShape } from '../../domain/row-shape.ts'
+import { defaultColumns, defaultShape } from '../../domain/row-shape.ts'
 import { trainSplit } from '../../domain/splits.ts'
 import { columnsOf } from '../../domain/type-sketch.ts'
 import { WriteOnceConflict } from '../../store/errors.ts'
@@ -236,7 +236,7 @@ function columnsAfter(
   { hasProvenance, output }: MergeContext,
 ): Column[] {
   const seen = columnsOf(sketch).filter(({ name }) => !hasProvenance || !isProvenance(name))
-  const before = base?.manifest.columns ?? []
+  const before = base?.manifest.columns ?? defaultColumns
   return unifyColumns(output.format === 'jsonl' ? before.map(plainColumn) : before, seen)
 }
 

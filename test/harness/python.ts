@@ -7,7 +7,14 @@ import { cachedTool } from '../servers/cached-tools.ts'
 const run = promisify(execFile)
 
 /** What trainers read datasets with, at the releases that results were compared with. */
-const packages = ['datasets==5.2.0', 'tokenizers==0.23.3', 'transformers==5.24.0', 'pyarrow==26.0.1', 'jinja2==3.1.6']
+const packages = [
+  'datasets==5.2.0',
+  'tokenizers==0.23.3',
+  'transformers==5.24.0',
+  'pyarrow==26.0.1',
+  'jinja2==3.1.6',
+  'zstandard==0.25.0',
+]
 
 const scripts = fileURLToPath(new URL('../fixtures/python/', import.meta.url))
 
@@ -15,7 +22,7 @@ const scripts = fileURLToPath(new URL('../fixtures/python/', import.meta.url))
 export async function pythonWithDatasets(): Promise<string> {
   return await cachedTool({
     name: packages.join(', '),
-    folder: 'python-datasets-5.2.0-2',
+    folder: 'python-datasets-5.2.0-3',
     program: join('bin', 'python'),
     install: async (draft) => {
       await run('python3', ['-m', 'venv', draft])

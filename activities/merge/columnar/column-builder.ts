@@ -48,7 +48,11 @@ class NullBuilder implements ColumnBuilder {
   }
 
   finish(): Data {
-    return makeData({ type: arrowType({ kind: 'null' }), length: this.#length } as Parameters<typeof makeData>[0])
+    return makeData({
+      type: arrowType({ kind: 'null' }),
+      length: this.#length,
+      nullCount: this.#length,
+    } as Parameters<typeof makeData>[0])
   }
 }
 
