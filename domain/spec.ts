@@ -9,6 +9,7 @@ import {
   turnPolicySchema,
 } from './prepare-spec.ts'
 import { describeIssues } from './spec-issues.ts'
+import { tokenizeSchema } from './tokenize-spec.ts'
 
 export type { Decontaminate, Filters, Mapping, NearDuplicates, TurnPolicy } from './prepare-spec.ts'
 
@@ -189,6 +190,8 @@ export const specSchema = z.strictObject({
   /** How much of each uploaded object is read back. */
   verify: z.enum(['head', 'sample', 'full']).default('head'),
   dataset: datasetSchema.optional(),
+  /** Make tokens of the samples as well, once the run is over. */
+  tokenize: tokenizeSchema.optional(),
   timings: timingsSchema.default(() => timingsSchema.parse({})),
 })
 

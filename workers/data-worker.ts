@@ -5,6 +5,7 @@ import type { Logger } from 'pino'
 import { createMergeActivities } from '../activities/merge/merge-activities.ts'
 import { createPrepareActivities } from '../activities/prepare/prepare-activities.ts'
 import { createDataActivities } from '../activities/run/data-activities.ts'
+import { createTokenizeActivities } from '../activities/tokenize/tokenize-activities.ts'
 import { createOpenStore } from '../store/open-store.ts'
 import type { Environment } from './environment.ts'
 import { connectWorker } from './temporal-connection.ts'
@@ -21,6 +22,7 @@ export async function runDataWorker(options: DataWorkerOptions, environment: Env
   const { connection, namespace } = await connectWorker()
   const openStore = createOpenStore({ s3: environment.s3 })
   const { scratch } = environment
+  const threads = options.threads ?? availableParallelism()
   const worker = await Worker.create({
     connection,
     namespace,
@@ -29,11 +31,17 @@ export async function runDataWorker(options: DataWorkerOptions, environment: Env
       ...createPrepareActivities({
         openStore,
         scratch: join(scratch, 'prepare'),
-        threads: options.threads ?? availableParallelism(),
+        threads,
         hub: environment.hub,
       }),
       ...createDataActivities({ openStore, scratch }),
       ...createMergeActivities({ openStore, defaultStore: environment.defaultStore, scratch: join(scratch, 'merge') }),
+      ...createTokenizeActivities({
+        ...{ openStore, defaultStore: environment.defaultStore, scratch: join(scratch, 'tokenize'), threads },
+        hub: environment.hub,
+        ...(environment.engineApiKey !== undefined && { engineApiKey: environment.engineApiKey }),
+        log: (message, facts) => log.warn(facts ?? {}, message),
+      }),
     },
     // Each uses all the cores that it was given.
     maxConcurrentActivityTaskExecutions: 2,

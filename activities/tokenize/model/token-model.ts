@@ -16,8 +16,10 @@ export class TokenModel {
   /** Tokens that steer the model, such as an end of turn. */
   readonly controls: TokenFinder
   readonly #controlIds: ReadonlyMap<string, number>
+  readonly #json: TokenizerJson
   readonly #library: Tokenizer
-  readonly #plain: Tokenizer
+  /** Made when there is text that has to go to it. */
+  #plain: Tokenizer | undefined
   /** Tokens that text may have in it, such as the begin of thinking. */
   readonly #marks: TokenFinder
   readonly #markTexts: readonly string[]
@@ -28,17 +30,15 @@ export class TokenModel {
     const { added_tokens: added = [] } = json
     const controls = added.filter(({ special }) => special)
     const marks = added.filter(({ special }) => !special)
+    this.#json = json
     this.#library = Tokenizer.fromString(text)
-    // A tokenizer that does not know the added tokens takes them for the text that they are written with.
-    this.#plain = Tokenizer.fromString(JSON.stringify({ ...json, added_tokens: [], post_processor: null }))
     this.controls = new TokenFinder(controls)
     this.#controlIds = new Map(controls.map(({ content, id }) => [content, id]))
     this.#marks = new TokenFinder(marks)
     this.#markTexts = marks.map(({ content }) => content)
     this.#fast = FastEncoder.of(json)
     this.#decoder = ByteDecoder.of(json)
-    const vocab = Object.values(this.#library.getVocab(true))
-    this.idLimit = vocab.reduce((most, id) => Math.max(most, id), -1) + 1
+    this.idLimit = idLimitOf(json)
   }
 
   /** Reads a `tokenizer.json` and tries out on probes that ids are those of the library. Throws `TokenizerNotUsable`. */
@@ -94,7 +94,14 @@ export class TokenModel {
   async #encodeSlowly(text: string): Promise<Int32Array> {
     const stretches = this.#marks.cut(text)
     const texts = stretches.filter(({ id }) => id === undefined).map(({ start, end }) => text.slice(start, end))
-    return joined(stretches, texts.length > 0 ? await encodeAll(this.#plain, texts) : [])
+    return joined(stretches, texts.length > 0 ? await encodeAll(this.#plainTokenizer(), texts) : [])
+  }
+
+  /** A tokenizer that does not know the added tokens takes them for the text that they are written with. */
+  #plainTokenizer(): Tokenizer {
+    const json = { ...this.#json, added_tokens: [], post_processor: null }
+    this.#plain ??= Tokenizer.fromString(JSON.stringify(json))
+    return this.#plain
   }
 
   async #try(): Promise<void> {
@@ -132,11 +139,17 @@ const mostProbed = 40
 /** Texts that tokenizers are known to differ on. */
 const probes = [
   'Hello, world!\n\nIt\'s 12345 o\'clock  in   the\tcode: if (x_1 != "y") { return }\r\n',
-  ' leading, trailing   \n \n\n\u00a0 e\u0301 中文，日本語 한국어 😀👩‍👩‍👧 Ünïcödé ﬁ naïve',
+  ' leading, trailing   \n \n\n\u00a0 e\u0301 中文，日本語 한국어 😀👩‍👩‍👧 Ünïcödé naïve',
   'user\nWhat?\n',
   '\n',
   ' x',
 ]
+
+/** Ids of a tokenizer are smaller than this. */
+export function idLimitOf({ model: { vocab }, added_tokens: added = [] }: TokenizerJson): number {
+  const ids = Array.isArray(vocab) ? [vocab.length - 1] : Object.values(vocab as Record<string, number>)
+  return [ids, added.map(({ id }) => id)].flat().reduce((most, id) => Math.max(most, id), -1) + 1
+}
 
 async function encodeAll(tokenizer: Tokenizer, texts: string[]): Promise<Int32Array[]> {
   const encodings = await tokenizer.encodeBatch(texts, { addSpecialTokens: false })

@@ -6,7 +6,8 @@ import { publish } from '../../../store/publish.ts'
 import { readBytes } from '../../../store/read-object.ts'
 import type { ObjectStore } from '../../../store/store.ts'
 import type { ModelFiles } from '../model/model-files.ts'
-import { TokenModel } from '../model/token-model.ts'
+import { idLimitOf } from '../model/token-model.ts'
+import type { TokenizerJson } from '../model/tokenizer-json.ts'
 import { modelKeyOf } from './plan-file.ts'
 
 /**
@@ -15,7 +16,7 @@ import { modelKeyOf } from './plan-file.ts'
  */
 export async function storeModel(store: ObjectStore, files: ModelFiles): Promise<ModelIdentity> {
   const { tokenizer, template, toolTemplate, specialTokens } = files
-  const { idLimit } = await TokenModel.read(tokenizer)
+  const idLimit = idLimitOf(JSON.parse(tokenizer) as TokenizerJson)
   const text = JSON.stringify(files)
   const filesKey = modelKeyOf(sha256Hex(text))
   await publish(store, filesKey, text)
