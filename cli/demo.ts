@@ -36,6 +36,8 @@ export function demoCommand() {
       } finally {
         await demo.stop()
       }
+      // The connection to Temporal is open still.
+      process.exit()
     })
 }
 

@@ -1,4 +1,5 @@
 import { Command } from '@commander-js/extra-typings'
+import { datasetCommand } from './dataset.ts'
 import { demoCommand } from './demo.ts'
 import { runCommand } from './exit.ts'
 import { failuresCommand } from './failures.ts'
@@ -17,6 +18,7 @@ const program = new Command('longhaul')
   .addCommand(statusCommand())
   .addCommand(failuresCommand())
   .addCommand(retryCommand())
+  .addCommand(datasetCommand())
   .addCommand(workerCommand())
 
 await runCommand(program, process.argv)

@@ -51,8 +51,11 @@ export class LocalCluster {
     return new LocalCluster(environment, temporal, address, workers, client)
   }
 
+  /**
+   * Ends every process. The client's connection stays open: a call that is waiting to be tried again when it closes would end
+   * this process with an error that nobody can catch.
+   */
   async stop(): Promise<void> {
-    await this.client.connection.close()
     await this.workers.stop()
     await this.temporal?.stop()
   }

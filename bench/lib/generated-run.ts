@@ -24,6 +24,8 @@ export async function writeSource(folder: string, prompts: number): Promise<stri
 }
 
 export interface GeneratedRun {
+  /** When the plan was made (ms since the epoch). */
+  startedAt: number
   /** From the plan to the last commit. */
   generatingSeconds: number
   samples: number
@@ -54,12 +56,13 @@ export async function generateRun(
   }
   await ended
   const commits = await new Commits(store, run).read()
-  const planned = await store.head(runKeys(run).plan)
+  const startedAt = (await store.head(runKeys(run).plan))?.modifiedAt.getTime() ?? 0
   const lastCommit = Math.max(...commits.map((commit) => Date.parse(commit.committedAt)))
   const total = (count: (commit: (typeof commits)[number]) => number) =>
     commits.reduce((sum, commit) => sum + count(commit), 0)
   return {
-    generatingSeconds: (lastCommit - (planned?.modifiedAt.getTime() ?? 0)) / 1000,
+    startedAt,
+    generatingSeconds: (lastCommit - startedAt) / 1000,
     samples: total((commit) => commit.samples),
     failures: total((commit) => commit.failures),
     outputTokens: total((commit) => commit.outputTokens),
