@@ -16,6 +16,8 @@ const mergeInputSchema = z
     store: storeUri.optional(),
     /** Given by the run's own workflow instead. */
     ref: refSchema.optional(),
+    /** A data worker that has not been heard of for so long is dead. */
+    heartbeatSeconds: z.number().min(0.5).max(600).default(60),
   })
   .refine(({ run, ref }) => (run === undefined) !== (ref === undefined), {
     path: ['run'],
@@ -29,6 +31,7 @@ export interface MergeRequest {
   run: string
   /** Store that a run's name is looked up in; left out: the workers' default store. */
   store?: string
+  heartbeatSeconds: number
 }
 
 /** What a merge ends with. */
@@ -62,6 +65,6 @@ export function parseMergeRequest(input: unknown): MergeRequest {
   if (input === undefined || input === null) throw new InvalidMerge([`there is no input: give one, such as ${example}`])
   const parsed = mergeInputSchema.safeParse(input)
   if (!parsed.success) throw new InvalidMerge(describeIssues(parsed.error.issues, input))
-  const { dataset, run, ref, store = ref?.store } = parsed.data
-  return { dataset, run: ref?.run ?? run ?? '', ...(store !== undefined && { store }) }
+  const { dataset, run, ref, store = ref?.store, heartbeatSeconds } = parsed.data
+  return { dataset, run: ref?.run ?? run ?? '', ...(store !== undefined && { store }), heartbeatSeconds }
 }

@@ -9,28 +9,29 @@ import { dataQueueOf, failureTypes } from '../domain/dispatch.ts'
  */
 export async function backupAndMerge(input: unknown): Promise<MergeResult> {
   const request = parsed(input)
+  const { planMerge, backUpDataset, mergeVersion, publishVersion, removeOldBackups, describeMerge } =
+    activities(request)
   for (;;) {
-    const plan = await activities().planMerge(request)
+    const plan = await planMerge(request)
     if (plan.mergedInto !== undefined) {
-      return await activities().describeMerge({ plan, version: plan.base?.version ?? plan.mergedInto, changed: false })
+      return await describeMerge({ plan, version: plan.base?.version ?? plan.mergedInto, changed: false })
     }
-    await activities().backUpDataset(plan)
-    const made = await activities().mergeVersion(plan)
-    if (!made) return await activities().describeMerge({ plan, version: plan.base?.version ?? 0, changed: false })
-    if (await activities().publishVersion({ plan, made })) {
-      if (plan.options.keep !== undefined) await activities().removeOldBackups(plan)
-      return await activities().describeMerge({ plan, version: made.version, changed: true })
-    }
+    await backUpDataset(plan)
+    const made = await mergeVersion(plan)
+    if (!made) return await describeMerge({ plan, version: plan.base?.version ?? 0, changed: false })
+    if (!(await publishVersion({ plan, made }))) continue
+    if (plan.options.keep !== undefined) await removeOldBackups(plan)
+    return await describeMerge({ plan, version: made.version, changed: true })
   }
 }
 
 /** Hours of reading and writing that heartbeat; a retry goes on or starts over. What is wrong with the data is not retried. */
-function activities() {
+function activities({ heartbeatSeconds }: MergeRequest) {
   return proxyActivities<MergeActivities>({
     taskQueue: dataQueueOf(workflowInfo().taskQueue),
     startToCloseTimeout: '7 days',
-    // Several missed beats: the event loop of a busy worker may be late.
-    heartbeatTimeout: '1 minute',
+    // Several beats are in it: the event loop of a busy worker may be late.
+    heartbeatTimeout: heartbeatSeconds * 1000,
     retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '1m' },
   })
 }

@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os'
-import { ApplicationFailure, cancellationSignal, heartbeat } from '@temporalio/activity'
+import { ApplicationFailure, activityInfo, cancellationSignal, heartbeat } from '@temporalio/activity'
 import { datasetKeys } from '../../domain/dataset.ts'
 import type { MergeRequest, MergeResult } from '../../domain/dataset-merge.ts'
 import { failureTypes } from '../../domain/dispatch.ts'
@@ -7,7 +7,7 @@ import type { OpenStore } from '../../store/store.ts'
 import { backUp } from './backup/back-up.ts'
 import { removeOldBackups } from './backup/retention.ts'
 import { BackupNotVerified, CountsDisagree, DatasetDamaged, NotADataset, RunNotMergeable } from './errors.ts'
-import { mergeVersion } from './merge-version.ts'
+import { type MergeProgress, mergeVersion } from './merge-version.ts'
 import { backupUriOf, type MergePlan, planMerge } from './plan-merge.ts'
 import { defaultMergeSizes, type MergeSizes } from './sizes.ts'
 import { type MadeVersion, publishVersion } from './versions/publish-version.ts'
@@ -22,13 +22,23 @@ export interface MergeDeps {
   /** CPU cores to use; left out: all. */
   threads?: number
   sizes?: MergeSizes
+  /** Told of every step, for logs. */
+  onProgress?(progress: MergeStep): void
 }
+
+/** How far a stage is; small enough to be a heartbeat's details. */
+export type MergeStep =
+  | { phase: 'adopting'; file: string; bytes: number }
+  | { phase: 'backing up'; files: number; bytes: number }
+  | MergeProgress
 
 export type MergeActivities = ReturnType<typeof createMergeActivities>
 
 /** Activities of the back-up and merge stage, served by data workers. */
 export function createMergeActivities(deps: MergeDeps) {
   const { openStore, defaultStore, scratch, threads = availableParallelism(), sizes = defaultMergeSizes } = deps
+  const beating = <Result>(work: (report: (step: MergeStep) => void) => Promise<Result>) =>
+    withHeartbeats(work, (step) => deps.onProgress?.(step))
 
   return {
     async planMerge(request: MergeRequest): Promise<MergePlan> {
@@ -112,15 +122,23 @@ export function createMergeActivities(deps: MergeDeps) {
   }
 }
 
-const beatMs = 5_000
+/** Beats within the time-out, so that a late one is no death. */
+const beatsInTimeout = 4
+const usualBeatMs = 5_000
 
-/** Heartbeats from a timer with the progress that was last reported, so that a long step on one file is no death. */
-async function beating<Result>(work: (report: (progress: object) => void) => Promise<Result>): Promise<Result> {
-  let last: object = {}
+/** Heartbeats from a timer with the step that was last reported, so that a long one on one file is no death. */
+async function withHeartbeats<Result>(
+  work: (report: (step: MergeStep) => void) => Promise<Result>,
+  onProgress: (step: MergeStep) => void,
+): Promise<Result> {
+  const { heartbeatTimeoutMs } = activityInfo()
+  let last: MergeStep | undefined
+  const beatMs = heartbeatTimeoutMs ? heartbeatTimeoutMs / beatsInTimeout : usualBeatMs
   const timer = setInterval(() => heartbeat(last), beatMs)
   try {
-    return await work((progress) => {
-      last = progress
+    return await work((step) => {
+      last = step
+      onProgress(step)
     })
   } catch (error) {
     throw forWorkflow(error)

@@ -1,4 +1,4 @@
-import { mkdir, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Column, plainColumn, unifyColumns } from '../../domain/columns.ts'
 import { type DatasetManifest, datasetKeys, datasetLayout, type MergeCounts } from '../../domain/dataset.ts'
@@ -46,17 +46,25 @@ export interface MergeVersionDeps {
  */
 export async function mergeVersion(plan: MergePlan, deps: MergeVersionDeps): Promise<ReadVersion | undefined> {
   const dataset = deps.openStore(plan.options.uri)
+  const scratchName = `merge-${plan.mergeId}`
+  await removeFolders(deps.scratch, scratchName)
   const earlier = await findClaim(dataset, plan.base?.version ?? 0, plan.mergeId)
   if (earlier && (await dataset.head(datasetKeys.manifest(earlier.version)))) {
     return await readVersion(dataset, earlier.version)
   }
-  const folder = join(deps.scratch, `merge-${plan.mergeId}`)
-  await rm(folder, { recursive: true, force: true })
-  await mkdir(folder, { recursive: true })
+  const folder = await mkdtemp(join(deps.scratch, `${scratchName}-`))
   try {
     return await mergeInto(dataset, folder, plan, deps)
   } finally {
     await rm(folder, { recursive: true, force: true })
+  }
+}
+
+/** Scratch folders of earlier attempts are removed: their workers are dead, or were taken for dead and must not go on. */
+async function removeFolders(scratch: string, name: string): Promise<void> {
+  await mkdir(scratch, { recursive: true })
+  for (const entry of await readdir(scratch)) {
+    if (entry.startsWith(`${name}-`)) await rm(join(scratch, entry), { recursive: true, force: true })
   }
 }
 
