@@ -28,9 +28,15 @@ export const tokenizeSchema = z.strictObject({
   /** Arguments for the chat template, for every row that has only text; a row's own ones come first. */
   templateKwargs: z.record(z.string(), z.unknown()).default({}),
   /** The day that the chat template is told when it asks (YYYY-MM-DD); left out: rows of such templates are refused. */
-  today: z.iso.date().optional(),
+  today: z
+    .string()
+    .regex(/^\d{4}-\d{2}-\d{2}$/, 'must be a day such as 2026-01-31')
+    .optional(),
   /** A running server of the model: its /tokenize must give the same ids before anything is tokenized. */
-  server: z.url({ protocol: /^https?$/ }).optional(),
+  server: z
+    .string()
+    .regex(/^https?:\/\/./, 'must begin with http:// or https://')
+    .optional(),
   /** Share of supervised tokens that every source must keep within. */
   supervisedShare: z
     .strictObject({ min: share.default(0.001), max: share.default(0.999) })

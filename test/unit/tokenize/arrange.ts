@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { MockActivityEnvironment } from '@temporalio/testing'
@@ -133,4 +133,14 @@ export function tokensUri(scene: Scene): string {
 export function tokenManifest(scene: Scene, version?: number): TokenizedManifest {
   const current = version ?? JSON.parse(scene.read('tokens/current.json')).version
   return JSON.parse(readFileSync(scene.path(`tokens/v${String(current).padStart(4, '0')}/manifest.json`), 'utf8'))
+}
+
+/** Changes a byte in the rows of every unit that is kept. */
+export function damageUnits(scene: Scene): void {
+  const folder = scene.path('tokens/_work/units')
+  for (const name of readdirSync(folder).filter((file) => file.endsWith('.rows'))) {
+    const bytes = readFileSync(join(folder, name))
+    bytes[30] = (bytes[30] ?? 0) ^ 1
+    writeFileSync(join(folder, name), bytes)
+  }
 }
