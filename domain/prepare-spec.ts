@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { compiled } from './pattern.ts'
 import { knownScripts } from './scripts.ts'
 
 /** The parts of a spec that only the prepare stage reads. */
@@ -87,14 +88,3 @@ export type TurnPolicy = z.output<typeof turnPolicySchema>
 export type Filters = z.infer<typeof filtersSchema>
 export type NearDuplicates = z.output<typeof nearDuplicatesSchema>
 export type Decontaminate = z.output<typeof decontaminateSchema>
-
-/** A pattern of `include` or `exclude`, ready for use; undefined when it is none. */
-export function compiled(pattern: string): RegExp | undefined {
-  const [, source = pattern, flags = 'u'] = /^\/(.+)\/([a-z]*)$/s.exec(pattern) ?? []
-  try {
-    // The flags g and y would make a match depend on the one before.
-    return new RegExp(source, flags.replace(/[gy]/g, ''))
-  } catch {
-    return undefined
-  }
-}

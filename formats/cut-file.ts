@@ -1,12 +1,10 @@
 import { BadFile } from './bad-file.ts'
 import { type ByteReader, peek } from './byte-reader.ts'
 import { cutArrow } from './columns/cut-arrow.ts'
-import { cutParquet } from './columns/cut-parquet.ts'
 import { decompressed } from './compression/decompress.ts'
 import { detectFormat, type Format, headBytes } from './detect-format.ts'
 import type { Piece } from './pieces.ts'
 import type { SourceFile } from './places/source-file.ts'
-import { cutCsv } from './text/cut-csv.ts'
 import { type CutOptions, cutText } from './text/cut-text.ts'
 import { LineFinder } from './text/row-finder.ts'
 import { ValueFinder } from './text/value-finder.ts'
@@ -37,6 +35,7 @@ interface Opened {
   options: CutFileOptions
 }
 
+// What only some formats need is loaded when the first of them is met.
 const cutters: Readonly<Record<Format, (opened: Opened) => AsyncGenerator<Piece>>> = {
   async *jsonl({ reader, options }) {
     for await (const block of cutText(reader, new LineFinder(), options)) yield { ...block, kind: 'json' }
@@ -45,8 +44,14 @@ const cutters: Readonly<Record<Format, (opened: Opened) => AsyncGenerator<Piece>
     const isArray = /^(\ufeff)?\s*\[/.test(head.toString('utf8'))
     for await (const block of cutText(reader, new ValueFinder(isArray), options)) yield { ...block, kind: 'json' }
   },
-  csv: ({ reader, options }) => cutCsv(reader, ',', options),
-  tsv: ({ reader, options }) => cutCsv(reader, '\t', options),
-  parquet: ({ file }) => cutParquet(file),
+  csv: (opened) => csvPieces(opened, ','),
+  tsv: (opened) => csvPieces(opened, '\t'),
+  async *parquet({ file }) {
+    yield* (await import('./columns/cut-parquet.ts')).cutParquet(file)
+  },
   arrow: ({ file }) => cutArrow(file),
+}
+
+async function* csvPieces({ reader, options }: Opened, delimiter: string): AsyncGenerator<Piece> {
+  yield* (await import('./text/cut-csv.ts')).cutCsv(reader, delimiter, options)
 }

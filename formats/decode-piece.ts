@@ -1,5 +1,4 @@
 import type { DecodeOptions, Piece, RowCursor } from './pieces.ts'
-import { decodeCsv } from './text/decode-csv.ts'
 import { decodeJson } from './text/decode-json.ts'
 
 /** Calls `visit` for every row of a piece of any format. Throws `BadFile`. */
@@ -8,12 +7,12 @@ export async function decodePiece(
   options: DecodeOptions,
   visit: (cursor: RowCursor) => void,
 ): Promise<void> {
-  // The libraries of the binary formats are large: threads that never meet one do without them.
+  // The libraries of other formats are large: threads that never meet one do without them.
   switch (piece.kind) {
     case 'json':
       return decodeJson(piece, options, visit)
     case 'csv':
-      return decodeCsv(piece, options, visit)
+      return (await import('./text/decode-csv.ts')).decodeCsv(piece, options, visit)
     case 'parquet':
       return (await import('./columns/decode-parquet.ts')).decodeParquet(piece, options, visit)
     case 'arrow':

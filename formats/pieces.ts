@@ -1,3 +1,4 @@
+import type { ByteStops } from './raw/byte-stops.ts'
 import type { TextBlock } from './text/cut-text.ts'
 
 /** A part of a file that can be handed to a thread: rows as text, or rows of a local file to be read there. */
@@ -51,6 +52,8 @@ export interface RowCursor {
   row: number
   /** Where the row begins in the file, after decompression. Text formats only. */
   byte?: number
+  /** The row as it is written, where it is valid UTF-8 and somebody asked for it. */
+  raw?: { readonly block: ByteStops; start: number; end: number }
   /** Parses the row. Throws `RowRejected`. */
   read(): Record<string, unknown>
   /** The beginning of the row, as far as it can be shown. */
@@ -61,6 +64,8 @@ export interface DecodeOptions {
   readonly maxRowBytes: number
   /** Columns that anything is wanted of; others may be left out where that saves work. */
   readonly columns: ReadonlySet<string>
+  /** Whether rows are wanted as they are written, where they are text. */
+  readonly isRawWanted?: boolean
   /** Awaited now and then within a long piece, for what the visitor has put off. */
   settle?(): Promise<void>
 }

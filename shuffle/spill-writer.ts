@@ -70,6 +70,17 @@ export class SpillWriter {
     this.#addEntry(key, length, fate)
   }
 
+  /** Room for a row of at most so many bytes, which the caller writes to `rows` from `at` on; `commit` adds it. */
+  reserve(bytes: number): { rows: Buffer; at: number } {
+    this.#makeRoom(bytes)
+    return { rows: this.#rows, at: this.#used }
+  }
+
+  /** Adds the row that was written after `reserve`. */
+  commit(key: RowKey, length: number, fate: string): void {
+    this.#addEntry(key, length, fate)
+  }
+
   /** Adds a row that is put together of texts and of spans of bytes that are there already. */
   addPieces(key: RowKey, bytes: Uint8Array, pieces: readonly RowPiece[], fate: string): void {
     let most = 0

@@ -1,5 +1,5 @@
 import type { FilterReason } from '../../domain/filter.ts'
-import { compiled } from '../../domain/prepare-spec.ts'
+import { compiled } from '../../domain/pattern.ts'
 import type { Message, Thinking } from '../../domain/prompt.ts'
 import { mainScript, type Script } from '../../domain/scripts.ts'
 import type { Filters } from '../../domain/spec.ts'

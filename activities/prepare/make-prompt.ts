@@ -1,6 +1,6 @@
-import type { Message, Thinking } from '../../domain/prompt.ts'
+import type { Message } from '../../domain/prompt.ts'
 import { withTools } from '../../domain/skeleton.ts'
-import type { Source, Spec } from '../../domain/spec.ts'
+import type { Source, Spec, ThinkingChoice } from '../../domain/spec.ts'
 import { refuseUnfitText } from '../../formats/conversation/content.ts'
 import {
   type Conversation,
@@ -11,7 +11,9 @@ import type { Row } from '../../formats/conversation/row.ts'
 import { fateOf, id128, sha256Hex } from '../../shuffle/digest.ts'
 import { contaminationOf } from './contamination/contamination-check.ts'
 import type { Contamination } from './contamination/read-evaluation.ts'
+import { decidedThinking } from './decided-thinking.ts'
 import { promptFilter } from './filter-prompt.ts'
+import { RawPromptMaker } from './raw/raw-prompt-maker.ts'
 import { reduceToSkeleton } from './reduce-conversation.ts'
 import type { PieceSink } from './scan-batch.ts'
 import type { TokenCounter } from './token-count.ts'
@@ -20,6 +22,9 @@ import { TokenFilter } from './token-filter.ts'
 export interface PromptMaker {
   /** Columns that prompts are made of. */
   readonly columns: ReadonlySet<string>
+  /** Makes prompts of rows that need no parsing, where the source can have such. */
+  readonly raw: RawPromptMaker | undefined
+  readonly thinking: ThinkingChoice
   /** Makes a prompt of a row, or lets the sink know why not. Throws `RowRejected`. */
   makePrompt(row: Row, rowNumber: number, sink: PieceSink): void
   /** Finishes the prompts that wait for their tokens to be counted. */
@@ -40,7 +45,6 @@ export function promptMaker(source: Source, { spec, tokens, contamination }: Pro
   const filter = promptFilter(source.filters)
   const tokenFilter = TokenFilter.isWanted(source.filters) ? new TokenFilter(source.filters ?? {}, tokens) : undefined
   const sourceJson = JSON.stringify(source.name)
-  const thinkingChoice = source.thinking ?? spec.thinking
 
   function makePrompt(row: Row, rowNumber: number, sink: PieceSink): void {
     const conversation = readConversation(row)
@@ -51,7 +55,7 @@ export function promptMaker(source: Source, { spec, tokens, contamination }: Pro
     const messagesJson = JSON.stringify(messages)
     const id = id128(tools ? withTools(messagesJson, tools) : messagesJson)
     const fate = fateOf(spec.seed, id)
-    const thinking = thinkingOf(thinkingChoice, conversation, fate)
+    const thinking = decidedThinking(sink.thinkingChoice, conversation.thinking, fate)
     const reason = filter({ messages, thinking })
     if (reason) return sink.filtered(reason)
     const { file: group, fileName } = sink
@@ -72,6 +76,8 @@ export function promptMaker(source: Source, { spec, tokens, contamination }: Pro
 
   return {
     columns: conversationColumns(source.mapping),
+    raw: RawPromptMaker.suits(source, spec) ? new RawPromptMaker(source, spec) : undefined,
+    thinking: source.thinking ?? spec.thinking,
     makePrompt,
     settle: async () => tokenFilter?.settle(),
   }
@@ -80,7 +86,7 @@ export function promptMaker(source: Source, { spec, tokens, contamination }: Pro
 const provenanceKeys = ['id', 'license', 'category', 'origin'] as const
 
 function provenanceJson(conversation: Conversation, sink: PieceSink, row: number): string {
-  let json = `{"file":${JSON.stringify(sink.fileName)},"row":${row}`
+  let json = `${sink.provenanceStart}${row}`
   const split = conversation.split ?? sink.split
   if (split !== undefined) json += `,"split":${JSON.stringify(split)}`
   for (const key of provenanceKeys) {
@@ -88,13 +94,6 @@ function provenanceJson(conversation: Conversation, sink: PieceSink, row: number
     if (value !== undefined) json += `,"${key}":${JSON.stringify(value)}`
   }
   return `${json}}`
-}
-
-function thinkingOf(choice: Spec['thinking'], conversation: Conversation, fate: string): Thinking | undefined {
-  if (choice === 'default') return conversation.thinking
-  if (typeof choice === 'string') return choice
-  // The third quarter of the fate: the first two decide about order and drawing.
-  return Number.parseInt(fate.slice(32, 44), 16) / 2 ** 48 < choice.onShare ? 'on' : 'off'
 }
 
 function seededOrder(seed: string, question: string, options: readonly string[]): string[] {

@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { Agent, type Dispatcher, RetryAgent } from 'undici'
+import type { Dispatcher } from 'undici'
 import type { Plan } from '../../domain/plan.ts'
 import type { Spec } from '../../domain/spec.ts'
 import type { HubOptions } from '../../formats/places/hub-cache.ts'
@@ -41,7 +41,7 @@ export async function prepareOnHost(
   deps: PrepareDeps,
 ): Promise<Plan> {
   const { scratch, threads, openStore, sizes = defaultSizes, startTasks = startThreads } = deps
-  const { hub = {}, dispatcher = new RetryAgent(new Agent()) } = deps
+  const { hub = {}, dispatcher } = deps
   const folder = join(scratch, `prepare-${spec.run}`)
   const spoolFolder = join(scratch, `prepare-${spec.run}-files`)
   const filesOf = (uri: string) => sourceFiles(uri, { openStore, hub, dispatcher, spoolFolder })

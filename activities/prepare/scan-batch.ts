@@ -1,6 +1,7 @@
 import type { Contaminated } from '../../domain/contaminated.ts'
 import type { FilterReason } from '../../domain/filter.ts'
 import type { Reject, RejectReason } from '../../domain/reject.ts'
+import type { ThinkingChoice } from '../../domain/spec.ts'
 import { BadFile, type BadFileReason } from '../../formats/bad-file.ts'
 import { decodePiece } from '../../formats/decode-piece.ts'
 import type { Piece } from '../../formats/pieces.ts'
@@ -87,19 +88,23 @@ export class PieceSink {
   readonly counts: PieceCounts
   /** The split that the file's name tells. */
   readonly split: string | undefined
+  /** The beginning of each prompt's provenance, up to the number of its row. */
+  readonly provenanceStart: string
 
   constructor(
     readonly file: number,
     readonly fileName: string,
+    readonly thinkingChoice: ThinkingChoice,
     readonly spills: SpillWriter,
     private readonly lists: Readonly<Record<ListKind, BatchLines>>,
   ) {
     this.split = splitOfFile(fileName)
+    this.provenanceStart = `{"file":${JSON.stringify(fileName)},"row":`
     this.counts = emptyCounts(file)
   }
 
-  note(what: ReductionNote): void {
-    addOne(this.counts.notes, what)
+  note(what: ReductionNote, times = 1): void {
+    if (times > 0) this.counts.notes[what] = (this.counts.notes[what] ?? 0) + times
   }
 
   schema(name: string): void {
@@ -132,19 +137,25 @@ async function scanPiece(
 ): Promise<PieceCounts> {
   const maker = makers[source]
   if (!maker) throw new Error(`The spec has no source ${source}`)
-  const sink = new PieceSink(file, fileName, spills, lists)
+  const sink = new PieceSink(file, fileName, maker.thinking, spills, lists)
   try {
-    await decodePiece(piece, { maxRowBytes, columns: maker.columns, settle: () => maker.settle() }, (cursor) => {
-      sink.counts.read++
-      try {
-        maker.makePrompt(cursor.read(), cursor.row, sink)
-      } catch (error) {
-        if (!(error instanceof RowRejected)) throw error
-        const { row, byte } = cursor
-        const { reason, message } = error
-        sink.rejected({ file: fileName, row, byte, reason, message, excerpt: cursor.excerpt() })
-      }
-    })
+    await decodePiece(
+      piece,
+      { maxRowBytes, columns: maker.columns, isRawWanted: maker.raw !== undefined, settle: () => maker.settle() },
+      (cursor) => {
+        sink.counts.read++
+        const { raw } = cursor
+        if (raw && maker.raw?.take(raw.block, raw.start, raw.end, cursor.row, sink)) return
+        try {
+          maker.makePrompt(cursor.read(), cursor.row, sink)
+        } catch (error) {
+          if (!(error instanceof RowRejected)) throw error
+          const { row, byte } = cursor
+          const { reason, message } = error
+          sink.rejected({ file: fileName, row, byte, reason, message, excerpt: cursor.excerpt() })
+        }
+      },
+    )
   } catch (error) {
     if (!(error instanceof BadFile)) throw error
     sink.counts.bad = { reason: error.reason, found: error.found }

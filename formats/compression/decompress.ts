@@ -1,28 +1,24 @@
 import { PassThrough, pipeline, Readable } from 'node:stream'
-import type { ReadableStream } from 'node:stream/web'
 import { createGunzip } from 'node:zlib'
-import unbzip2 from 'unbzip2-stream'
-import xz from 'xz-decompress'
 import { blamingFile } from '../bad-file.ts'
 import { type ByteReader, chunksOf, peek, readerOf } from '../byte-reader.ts'
-import { unzstd } from './zstd.ts'
 
 type Decompress = (compressed: AsyncIterable<Uint8Array>) => AsyncIterable<Uint8Array>
 
-/** Compressions by the bytes that a file begins with, in hex: names may lie. */
-const compressions: readonly { name: string; magic: string; decompress: Decompress }[] = [
+/** Compressions by the bytes that a file begins with, in hex: names may lie. Each is loaded when it is first met. */
+const compressions: readonly { name: string; magic: string; load: () => Promise<Decompress> }[] = [
+  { name: 'gzip', magic: '1f8b', load: async () => (compressed) => through(compressed, createGunzip()) },
+  { name: 'zstd', magic: '28b52ffd', load: async () => (await import('./zstd.ts')).unzstd },
   {
-    name: 'gzip',
-    magic: '1f8b',
-    decompress: (compressed) => through(compressed, createGunzip({ chunkSize: chunkBytes })),
+    name: 'bzip2',
+    magic: '425a68',
+    load: async () => {
+      const { default: unbzip2 } = await import('unbzip2-stream')
+      return (compressed) => through(compressed, unbzip2())
+    },
   },
-  { name: 'zstd', magic: '28b52ffd', decompress: unzstd },
-  { name: 'bzip2', magic: '425a68', decompress: (compressed) => through(compressed, unbzip2()) },
-  { name: 'xz', magic: 'fd377a585a00', decompress: unxz },
+  { name: 'xz', magic: 'fd377a585a00', load: async () => (await import('./xz.ts')).unxz },
 ]
-
-/** A chunk at a time: with the library's own 16 KiB, passing them on costs more than decompressing. */
-const chunkBytes = 512 * 1024
 
 const longestMagic = 6
 
@@ -45,7 +41,8 @@ export async function decompressed(raw: ByteReader): Promise<ByteReader> {
         throw error
       }),
   }
-  const inner = readerOf(compression.decompress(chunksOf(watched)))
+  const decompress = await compression.load()
+  const inner = readerOf(decompress(chunksOf(watched)))
   return {
     read: (target) =>
       blamingFile(() => inner.read(target), `its ${compression.name} data gives `).catch((error: unknown) => {
@@ -72,9 +69,4 @@ async function* through(
     input.destroy()
     output.destroy()
   }
-}
-
-async function* unxz(compressed: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  const input = Readable.toWeb(Readable.from(compressed, { objectMode: false })) as ReadableStream<Uint8Array>
-  yield* new xz.XzReadableStream(input) as unknown as AsyncIterable<Uint8Array>
 }

@@ -5,7 +5,7 @@ import { isObject, type Row } from './row.ts'
 export const mediaColumns = ['image', 'images', 'video', 'videos', 'audio', 'audios']
 const mediaParts = /^(image|input_image|image_url|audio|input_audio|video|video_url)/
 /** How text-only columns refer to media that lie elsewhere. */
-const mediaMarks = ['<image>', '<video>', '<audio>']
+export const mediaMarks = ['<image>', '<video>', '<audio>']
 
 /** Stands for a text whose bytes are not UTF-8, in rows of binary formats. */
 export class InvalidText {}

@@ -1,6 +1,7 @@
 import type { Message, Role, Thinking } from '../../domain/prompt.ts'
 import type { Mapping } from '../../domain/spec.ts'
 import { RowRejected, shown } from '../row-rejected.ts'
+import { contentKeys, idColumns, kwargsColumns, roleKeys, systemColumns, thinkingColumns } from './column-names.ts'
 import { InvalidText, isBlank, mediaColumns, refuseMedia, textOf } from './content.ts'
 import { parsedJson, templateKwargsOf, toolsOf } from './json-columns.ts'
 import { roleTable } from './roles.ts'
@@ -36,21 +37,7 @@ export interface ConversationReaderOptions {
   readonly orderOptions: (question: string, options: string[]) => string[]
 }
 
-const idColumns = ['id', 'uuid', 'prompt_id', 'conversation_id', 'conversation_hash']
-const systemColumns = ['system', 'system_prompt']
-const thinkingColumns = ['reasoning', 'thinking_mode', 'thinking']
-const otherColumns = [
-  ...mediaColumns,
-  'tools',
-  'chat_template_kwargs',
-  'template_kwargs',
-  'split',
-  'license',
-  'category',
-  'source',
-]
-const roleKeys = ['role', 'from', 'speaker']
-const contentKeys = ['content', 'value', 'text']
+const otherColumns = [...mediaColumns, ...kwargsColumns, 'tools', 'split', 'license', 'category', 'source']
 
 /** Makes the reader of a source's rows. The reader throws `RowRejected`. */
 export function conversationReader({ mapping = {}, orderOptions }: ConversationReaderOptions) {
@@ -138,7 +125,7 @@ function addSystem(messages: Message[], system: unknown): void {
   }
 }
 
-function carryColumns(row: Row, conversation: Conversation, idKeys: string[], toolsColumn = 'tools'): void {
+function carryColumns(row: Row, conversation: Conversation, idKeys: readonly string[], toolsColumn = 'tools'): void {
   const tools = toolsOf(valueAt(row, toolsColumn))
   if (tools) conversation.tools = tools
   const kwargs = templateKwargsOf(row.chat_template_kwargs ?? row.template_kwargs)

@@ -1,14 +1,15 @@
-import { type Dispatcher, request } from 'undici'
+import { Agent, type Dispatcher, RetryAgent, request } from 'undici'
 import { messageOf } from '../bad-file.ts'
 import { type ByteReader, readerOf } from '../byte-reader.ts'
 import { type SourceFile, SourceNotReadable } from './source-file.ts'
 import type { Spool } from './spool.ts'
 
-/**
- * One file of a web server. The dispatcher is expected to retry and to resume broken downloads by range requests, as
- * undici's RetryAgent does.
- */
-export async function httpFiles(uri: string, dispatcher: Dispatcher, spool: Spool): Promise<SourceFile[]> {
+/** One file of a web server. A download that breaks off is taken up again by a range request. */
+export async function httpFiles(
+  uri: string,
+  dispatcher: Dispatcher = new RetryAgent(new Agent()),
+  spool: Spool,
+): Promise<SourceFile[]> {
   const head = await ask(uri, 'HEAD', dispatcher)
   await head.body.dump()
   const length = head.statusCode === 200 ? Number(head.headers['content-length'] ?? Number.NaN) : Number.NaN
