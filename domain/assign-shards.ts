@@ -8,6 +8,8 @@ export interface Assignment {
   engine: string
   /** Whether prompts may be left for another engine to try. */
   canDefer: boolean
+  /** Requests in flight that the engine is to be given; undefined: what it reports itself. */
+  concurrency?: number
 }
 
 /** Shards to dispatch now. They count as in flight from here on. */
@@ -36,13 +38,18 @@ function nextAssignment(pool: Pool, now: number): Assignment | undefined {
     const engine = bestEngine(pool, free, task)
     if (!engine) continue
     pool.waiting = pool.waiting.filter((other) => other !== task)
-    return { task, engine: engine.queue, canDefer: isAnotherLeft(pool, task, engine) }
+    return assignmentOf(pool, task, engine)
   }
   const task = nextUndispatched(pool)
   const engine = task && bestEngine(pool, free, task)
   if (!task || !engine) return undefined
   pool.cursor = task.shard + 1
-  return { task, engine: engine.queue, canDefer: isAnotherLeft(pool, task, engine) }
+  return assignmentOf(pool, task, engine)
+}
+
+function assignmentOf(pool: Pool, task: ShardTask, { queue, concurrency }: PooledEngine): Assignment {
+  const canDefer = isAnotherLeft(pool, task, queue)
+  return { task, engine: queue, canDefer, ...(concurrency !== undefined && { concurrency }) }
 }
 
 function nextUndispatched(pool: Pool): ShardTask | undefined {
@@ -74,10 +81,10 @@ function bestEngine(pool: Pool, free: PooledEngine[], task: ShardTask): PooledEn
   )
 }
 
-function isAnotherLeft(pool: Pool, task: ShardTask, chosen: PooledEngine): boolean {
+function isAnotherLeft(pool: Pool, task: ShardTask, chosen: string): boolean {
   return pool.engines.some(
     (engine) =>
-      engine !== chosen &&
+      engine.queue !== chosen &&
       engine.state === 'ready' &&
       !task.triedOn.includes(engine.queue) &&
       !task.failedOn.includes(engine.queue),

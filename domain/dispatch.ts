@@ -21,6 +21,8 @@ export interface ShardDispatch {
   identity: EngineIdentity
   /** Prompts may be left for another engine to try. */
   canDefer: boolean
+  /** Requests in flight that the engine is to be given; undefined: what it reports itself. */
+  concurrency?: number
   /** Workflow that is told how it goes. */
   scheduler: string
   /** An engine worker that has not been heard of for so long is dead. */
@@ -56,6 +58,7 @@ export const signals = {
   stop: 'stop',
   addEngine: 'addEngine',
   drainEngine: 'drainEngine',
+  setConcurrency: 'setConcurrency',
 } as const
 
 /** Types of failures by which activities tell workflows what to do; nobody matches on messages. */

@@ -32,6 +32,8 @@ export interface PooledEngine {
   strikes: number
   /** When to ask it how it is; undefined: no need to. */
   probeAt?: number
+  /** Requests in flight that were asked for; undefined: what the engine itself reports. */
+  concurrency?: number
   /** Probes in a row that did not bring it back. */
   failedProbes: number
   identity?: EngineIdentity
@@ -50,6 +52,8 @@ export interface ShardTask {
   failures: number
   /** Not to be dispatched before (ms since the epoch). */
   notBefore: number
+  /** Where its journals lie: the engine of the last dispatch. */
+  lastEngine?: string
 }
 
 export interface InFlightShard extends ShardTask {
@@ -85,6 +89,8 @@ export interface Pool {
   /** Set aside; to be sealed with failures for what is unfinished. */
   quarantined: ShardTask[]
   isPaused: boolean
+  /** The run is to end with what it has. */
+  isStopping: boolean
   /** What the run's engines serve; fixed by the first round of probes. */
   identity?: EngineIdentity
   /** Added to every epoch, so that epochs grow over restarts of the scheduler. */
@@ -113,16 +119,22 @@ export type ProbeResult =
   | { answered: true; accepting: boolean; healthy: boolean; identity?: EngineIdentity; refusal?: string; why?: string }
   | { answered: false; why: string }
 
-export function createPool(options: PoolOptions, queues: string[], now: number, epochBase = 0): Pool {
+export function createPool(
+  options: PoolOptions,
+  engines: { queue: string; concurrency?: number }[],
+  now: number,
+  epochBase = 0,
+): Pool {
   return {
     options,
-    engines: queues.map((queue) => newEngine(queue, now)),
+    engines: engines.map(({ queue, concurrency }) => newEngine(queue, now, concurrency)),
     cursor: 0,
     waiting: [],
     inFlight: [],
     done: [],
     quarantined: [],
     isPaused: false,
+    isStopping: false,
     epochBase,
   }
 }
@@ -243,11 +255,24 @@ export function setPaused(pool: Pool, isPaused: boolean): void {
   pool.isPaused = isPaused
 }
 
+/** Sets how many requests may be in flight on an engine; undefined: what it reports itself. Says whether it is known. */
+export function setConcurrency(pool: Pool, queue: string, concurrency: number | undefined): boolean {
+  const engine = pool.engines.find((candidate) => candidate.queue === queue)
+  if (engine && concurrency === undefined) delete engine.concurrency
+  else if (engine && concurrency !== undefined) engine.concurrency = concurrency
+  return engine !== undefined
+}
+
+/** Shards that were dispatched and are not committed: what they have is in journals. */
+export function startedShards(pool: Pool): ShardTask[] {
+  return [...pool.waiting, ...pool.quarantined].filter((task) => task.lastEngine !== undefined)
+}
+
 /** Adds an engine, or takes a draining one back. */
 export function addEngine(pool: Pool, queue: string, now: number): void {
   const known = pool.engines.find((engine) => engine.queue === queue)
   if (!known) pool.engines.push(newEngine(queue, now))
-  else Object.assign(known, newEngine(queue, now))
+  else Object.assign(known, newEngine(queue, now, known.concurrency))
 }
 
 export function drainEngine(pool: Pool, queue: string, now: number): void {
@@ -274,8 +299,16 @@ function flightOf(pool: Pool, shard: number, epoch: number): InFlightShard | und
 }
 
 function nextDispatch(flight: InFlightShard): ShardTask {
-  const { shard, epoch, failedOn, triedOn, failures } = flight
-  return { shard, epoch: epoch + 1, failedOn: [...failedOn], triedOn: [...triedOn], failures, notBefore: 0 }
+  const { shard, epoch, failedOn, triedOn, failures, engine } = flight
+  return {
+    shard,
+    epoch: epoch + 1,
+    failedOn: [...failedOn],
+    triedOn: [...triedOn],
+    failures,
+    notBefore: 0,
+    lastEngine: engine,
+  }
 }
 
 function addFailure(pool: Pool, task: ShardTask, engine: string, now: number): void {
@@ -314,8 +347,9 @@ function refusalOf(
   return `it serves ${engine.identity?.model}, the spec wants ${wantedModel}`
 }
 
-function newEngine(queue: string, now: number): PooledEngine {
-  return { queue, state: 'unknown', since: now, strikes: 0, probeAt: now, failedProbes: 0 }
+function newEngine(queue: string, now: number, concurrency?: number): PooledEngine {
+  const engine: PooledEngine = { queue, state: 'unknown', since: now, strikes: 0, probeAt: now, failedProbes: 0 }
+  return concurrency === undefined ? engine : { ...engine, concurrency }
 }
 
 function setState(engine: PooledEngine, state: EngineState, now: number, why?: string, probeAt?: number): void {

@@ -5,6 +5,7 @@ export type RunStatus =
   | 'generating'
   | 'paused'
   | 'waiting for engines'
+  | 'stopping'
   | 'verifying'
   | 'merging'
   | 'tokenizing'

@@ -36,11 +36,25 @@ export function dataActivities() {
  * Questions to one engine's worker. Tried once: no answer is an answer, and asking again later is up to the engine pool.
  */
 export function engineQuestions(engine: string, { scheduleToStartSeconds }: Timings) {
-  return proxyActivities<Pick<GenerateActivities, 'probeEngine' | 'releaseShards'>>({
+  return proxyActivities<Pick<GenerateActivities, 'probeEngine' | 'releaseShards' | 'setConcurrency'>>({
     taskQueue: sideQueue(engine),
     scheduleToStartTimeout: Math.min(10, scheduleToStartSeconds) * 1000,
     // A health check takes an engine up to 20 s.
     startToCloseTimeout: '1 minute',
     retry: { maximumAttempts: 1 },
+  })
+}
+
+/**
+ * Uploads of half-done shards from the host that has their journals. Tried for a while only: when that host is gone, the
+ * checkpoints in the store are the next best.
+ */
+export function keepingActivities(engine: string, { scheduleToStartSeconds }: Timings) {
+  return proxyActivities<Pick<GenerateActivities, 'keepSamples'>>({
+    taskQueue: sideQueue(engine),
+    scheduleToStartTimeout: scheduleToStartSeconds * 1000,
+    startToCloseTimeout: '1 hour',
+    heartbeatTimeout: '1 minute',
+    retry: { maximumAttempts: 5 },
   })
 }

@@ -16,12 +16,32 @@ export const progressQuery = defineQuery<SchedulerProgress>('progress')
 export const shardExhaustedSignal = defineSignal<[{ shard: number; epoch: number }]>(signals.shardExhausted)
 export const shardReportedSignal = defineSignal<[ShardReport]>(signals.shardReported)
 
-/** Each control is there as a signal, for tctl and scripts, and as an update, which answers. */
+/** Controls: each is there as a signal, for tctl and scripts, and as an update, which answers. */
+
+/** May be left out. */
+export interface StopRequest {
+  /** Requests in flight may go on for so long; then they are given up. */
+  graceSeconds?: number
+}
+export interface EngineRequest {
+  /** Task queue of the engine. */
+  engine: string
+}
+export interface ConcurrencyRequest extends EngineRequest {
+  /** Requests in flight; left out: what the engine itself reports. */
+  concurrency?: number
+}
+
 export const pauseSignal = defineSignal(signals.pause)
-export const pauseUpdate = defineUpdate<SchedulerProgress>(signals.pause)
 export const resumeSignal = defineSignal(signals.resume)
+export const stopSignal = defineSignal<[StopRequest]>(signals.stop)
+export const addEngineSignal = defineSignal<[EngineRequest]>(signals.addEngine)
+export const drainEngineSignal = defineSignal<[EngineRequest]>(signals.drainEngine)
+export const setConcurrencySignal = defineSignal<[ConcurrencyRequest]>(signals.setConcurrency)
+
+export const pauseUpdate = defineUpdate<SchedulerProgress>(signals.pause)
 export const resumeUpdate = defineUpdate<SchedulerProgress>(signals.resume)
-export const addEngineSignal = defineSignal<[{ engine: string }]>(signals.addEngine)
-export const addEngineUpdate = defineUpdate<SchedulerProgress, [{ engine: string }]>(signals.addEngine)
-export const drainEngineSignal = defineSignal<[{ engine: string }]>(signals.drainEngine)
-export const drainEngineUpdate = defineUpdate<SchedulerProgress, [{ engine: string }]>(signals.drainEngine)
+export const stopUpdate = defineUpdate<SchedulerProgress, [StopRequest]>(signals.stop)
+export const addEngineUpdate = defineUpdate<SchedulerProgress, [EngineRequest]>(signals.addEngine)
+export const drainEngineUpdate = defineUpdate<SchedulerProgress, [EngineRequest]>(signals.drainEngine)
+export const setConcurrencyUpdate = defineUpdate<SchedulerProgress, [ConcurrencyRequest]>(signals.setConcurrency)

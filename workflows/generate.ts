@@ -21,6 +21,11 @@ export interface GenerateInput {
   pool?: Pool
 }
 
+export interface GenerateResult {
+  /** It was stopped before every shard was committed. */
+  isStopped: boolean
+}
+
 /** Beyond so many dispatches, a fresh history takes over. */
 const dispatchesPerHistory = 400
 
@@ -28,7 +33,7 @@ const dispatchesPerHistory = 400
  * Owns the engine pool and the shard cursor: starts a child for each dispatch of a shard until every shard is committed.
  * What goes where is decided in `domain/engine-pool.ts`.
  */
-export async function generate(input: GenerateInput): Promise<void> {
+export async function generate(input: GenerateInput): Promise<GenerateResult> {
   const { ref, spec } = input
   const pool = input.pool ?? (await openPool(input))
   const scheduler = new Scheduler({ ref, spec, pool })
@@ -36,11 +41,12 @@ export async function generate(input: GenerateInput): Promise<void> {
   const reconciling = new CancellationScope()
   void reconciling.run(() => reconcileNowAndThen(scheduler, spec.timings.reconcileSeconds)).catch(ignoreCancellation)
   try {
-    while (!scheduler.isFinished) {
+    while (!scheduler.isFinished && !scheduler.isStopping && !isHistoryFull(scheduler)) {
       status.follow(scheduler.status)
       await scheduler.step()
-      if (isHistoryFull(scheduler)) break
     }
+    status.follow(scheduler.status)
+    if (scheduler.isStopping) await scheduler.stop()
   } catch (error) {
     if (isCancellation(error)) await CancellationScope.nonCancellable(() => scheduler.cancelShards())
     throw error
@@ -49,7 +55,8 @@ export async function generate(input: GenerateInput): Promise<void> {
     status.end()
   }
   await condition(allHandlersFinished)
-  if (!scheduler.isFinished) await continueAsNew<typeof generate>({ ref, spec, pool: await scheduler.handOver() })
+  if (scheduler.isFinished || scheduler.isStopping) return { isStopped: !scheduler.isFinished }
+  return await continueAsNew<typeof generate>({ ref, spec, pool: await scheduler.handOver() })
 }
 
 async function openPool({ ref, spec }: GenerateInput): Promise<Pool> {
@@ -63,14 +70,13 @@ async function openPool({ ref, spec }: GenerateInput): Promise<Pool> {
     quarantineAfter: 3,
     maxShardFailures: 10,
   }
-  const queues = spec.engines.map((engine) => engine.queue)
-  const pool = createPool(options, queues, Date.now())
+  const pool = createPool(options, spec.engines, Date.now())
   pool.done = done
   return pool
 }
 
 function isHistoryFull(scheduler: Scheduler): boolean {
-  return !scheduler.isFinished && (scheduler.started >= dispatchesPerHistory || workflowInfo().continueAsNewSuggested)
+  return scheduler.started >= dispatchesPerHistory || workflowInfo().continueAsNewSuggested
 }
 
 async function reconcileNowAndThen(scheduler: Scheduler, seconds: number): Promise<void> {

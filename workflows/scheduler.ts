@@ -1,9 +1,11 @@
-import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common'
+import { type UpdateDefinition, WorkflowExecutionAlreadyStartedError } from '@temporalio/common'
 import {
   CancellationScope,
   condition,
   getExternalWorkflowHandle,
+  log,
   ParentClosePolicy,
+  type SignalDefinition,
   setHandler,
   sleep,
   startChild,
@@ -22,20 +24,26 @@ import {
   probeEnded,
   probeStarted,
   probesDue,
+  type ShardTask,
+  setConcurrency,
   setPaused,
   settleIdentity,
   shardCommitted,
   shardEnded,
   shardExhausted,
   shardsFound,
+  startedShards,
 } from '../domain/engine-pool.ts'
 import type { RunStatus } from '../domain/progress.ts'
 import { shardName } from '../domain/run-keys.ts'
 import { countShards } from '../domain/shard-ranges.ts'
 import type { Spec } from '../domain/spec.ts'
-import { dataActivities, engineQuestions, runActivities } from './activity-groups.ts'
+import { dataActivities, engineQuestions, keepingActivities, runActivities } from './activity-groups.ts'
 import * as messages from './generate-messages.ts'
 import { generateShard } from './generate-shard.ts'
+
+/** How long a stop waits for requests in flight unless it is told otherwise. */
+const defaultGraceSeconds = 120
 
 export interface SchedulerOptions {
   ref: RunRef
@@ -53,6 +61,8 @@ export class Scheduler {
   /** Grows with everything that may change what to do next. */
   #events = 0
   #alarmAt = Number.POSITIVE_INFINITY
+  /** When a stop gives up what is still in flight. */
+  #stopAt = 0
   /** Children started within this history, and of those the ones whose start is not accepted yet. */
   #started = 0
   #starting = 0
@@ -72,7 +82,13 @@ export class Scheduler {
     return isFinished(this.#pool)
   }
 
+  /** Somebody wants the run to end with what it has. */
+  get isStopping(): boolean {
+    return this.#pool.isStopping
+  }
+
   get status(): RunStatus {
+    if (this.#pool.isStopping) return 'stopping'
     if (this.#pool.isPaused) return 'paused'
     return isWaitingForEngines(this.#pool) ? 'waiting for engines' : 'generating'
   }
@@ -112,6 +128,27 @@ export class Scheduler {
     this.#events += 1
   }
 
+  /**
+   * Ends the run with what it has: waits for requests in flight as long as the grace time lasts, gives up the rest, and brings
+   * what half-done shards have into the store.
+   */
+  async stop(): Promise<void> {
+    await condition(() => this.#pool.inFlight.length === 0, Math.max(1, this.#stopAt - Date.now()))
+    await this.cancelShards()
+    await Promise.all(startedShards(this.#pool).map((task) => this.#keepSamples(task)))
+  }
+
+  /** From the host that has the journals; from the checkpoints in the store when that is gone. */
+  async #keepSamples({ shard, lastEngine }: ShardTask): Promise<void> {
+    const kept = { ref: this.#ref, shard }
+    try {
+      if (lastEngine) return await keepingActivities(lastEngine, this.#spec.timings).keepSamples(kept)
+    } catch {
+      // Below.
+    }
+    await dataActivities().keepSamples(kept)
+  }
+
   /** Cancels every dispatch, and waits until each has reported, so that nothing runs on behind the run's back. */
   async cancelShards(): Promise<void> {
     setPaused(this.#pool, true)
@@ -133,18 +170,46 @@ export class Scheduler {
     })
     setHandler(messages.shardReportedSignal, (report) => this.#ended(report))
     setHandler(messages.progressQuery, () => this.#progress())
-    setHandler(messages.pauseSignal, async () => {
-      await this.#pause()
+    this.#control(messages.pauseSignal, messages.pauseUpdate, anything, () => this.#pause())
+    this.#control(messages.resumeSignal, messages.resumeUpdate, anything, () => setPaused(this.#pool, false))
+    this.#control(messages.stopSignal, messages.stopUpdate, anything, (request) => this.#beginStop(request))
+    this.#control(messages.addEngineSignal, messages.addEngineUpdate, engineNamed, ({ engine }) =>
+      addEngine(this.#pool, engine, Date.now()),
+    )
+    this.#control(messages.drainEngineSignal, messages.drainEngineUpdate, engineNamed, ({ engine }) =>
+      this.#drainEngine(engine),
+    )
+    this.#control(messages.setConcurrencySignal, messages.setConcurrencyUpdate, concurrencyGiven, (request) =>
+      this.#setConcurrency(request),
+    )
+  }
+
+  /**
+   * Hears a control as a signal and as an update, which answers with how things stand then. What can't be used is refused
+   * where somebody waits for an answer, and passed over where nobody does.
+   */
+  #control<Args extends unknown[]>(
+    signal: SignalDefinition<Args>,
+    update: UpdateDefinition<messages.SchedulerProgress, NoInfer<Args>>,
+    problemOf: (...args: NoInfer<Args>) => string | undefined,
+    act: (...args: NoInfer<Args>) => Promise<void> | void,
+  ): void {
+    const handle = async (...args: Args): Promise<messages.SchedulerProgress> => {
+      await act(...args)
+      this.#events += 1
+      return this.#progress()
+    }
+    setHandler(signal, async (...args: Args) => {
+      const problem = problemOf(...args)
+      if (problem) log.warn(`signal ${signal.name} was passed over: ${problem}`)
+      else await handle(...args)
     })
-    setHandler(messages.pauseUpdate, () => this.#pause())
-    setHandler(messages.resumeSignal, () => void this.#resume())
-    setHandler(messages.resumeUpdate, () => this.#resume())
-    setHandler(messages.addEngineSignal, ({ engine }) => void this.#addEngine(engine))
-    setHandler(messages.addEngineUpdate, ({ engine }) => this.#addEngine(engine))
-    setHandler(messages.drainEngineSignal, async ({ engine }) => {
-      await this.#drainEngine(engine)
+    setHandler(update, handle, {
+      validator: (...args: Args) => {
+        const problem = problemOf(...args)
+        if (problem) throw new Error(problem)
+      },
     })
-    setHandler(messages.drainEngineUpdate, ({ engine }) => this.#drainEngine(engine))
   }
 
   #ended(report: ShardReport): void {
@@ -152,7 +217,7 @@ export class Scheduler {
     this.#events += 1
   }
 
-  async #dispatch({ task, engine, canDefer }: Assignment): Promise<void> {
+  async #dispatch({ task, engine, canDefer, concurrency }: Assignment): Promise<void> {
     const { identity } = this.#pool
     if (!identity) throw new Error('A shard was assigned before it was known what the engines serve.')
     const { heartbeatSeconds, scheduleToStartSeconds } = this.#spec.timings
@@ -176,6 +241,7 @@ export class Scheduler {
               heartbeatSeconds,
               scheduleToStartSeconds,
               scheduler: workflowInfo().workflowId,
+              ...(concurrency !== undefined && { concurrency }),
             },
           ],
         }),
@@ -213,30 +279,34 @@ export class Scheduler {
     }
   }
 
-  async #pause(): Promise<messages.SchedulerProgress> {
+  async #pause(): Promise<void> {
     setPaused(this.#pool, true)
-    this.#events += 1
-    await this.#release([...new Set(this.#pool.inFlight.map(({ engine }) => engine))])
-    return this.#progress()
+    await this.#release(this.#busyEngines())
   }
 
-  #resume(): messages.SchedulerProgress {
-    setPaused(this.#pool, false)
+  async #beginStop({ graceSeconds = defaultGraceSeconds }: messages.StopRequest = {}): Promise<void> {
+    setPaused(this.#pool, true)
+    this.#pool.isStopping = true
+    this.#stopAt = Date.now() + graceSeconds * 1000
     this.#events += 1
-    return this.#progress()
+    await this.#release(this.#busyEngines())
   }
 
-  #addEngine(queue: string): messages.SchedulerProgress {
-    addEngine(this.#pool, queue, Date.now())
-    this.#events += 1
-    return this.#progress()
-  }
-
-  async #drainEngine(queue: string): Promise<messages.SchedulerProgress> {
+  async #drainEngine(queue: string): Promise<void> {
     drainEngine(this.#pool, queue, Date.now())
     this.#events += 1
     await this.#release([queue])
-    return this.#progress()
+  }
+
+  /** Dispatches to come carry it; those under way are told at once. */
+  async #setConcurrency({ engine, concurrency }: messages.ConcurrencyRequest): Promise<void> {
+    if (!setConcurrency(this.#pool, engine, concurrency)) return
+    const setting = concurrency === undefined ? {} : { concurrency }
+    await Promise.allSettled([engineQuestions(engine, this.#spec.timings).setConcurrency(setting)])
+  }
+
+  #busyEngines(): string[] {
+    return [...new Set(this.#pool.inFlight.map(({ engine }) => engine))]
   }
 
   /** Asks engines to hand back what they have not started. One that does not answer has nothing to hand back. */
@@ -283,4 +353,22 @@ export class Scheduler {
       inFlight: inFlight.map(({ shard, epoch, engine, isExhausted }) => ({ shard, epoch, engine, isExhausted })),
     }
   }
+}
+
+function anything(..._: unknown[]): undefined {
+  return undefined
+}
+
+function engineNamed(request: Partial<messages.EngineRequest> | undefined): string | undefined {
+  const isNamed = typeof request?.engine === 'string' && request.engine !== ''
+  return isNamed ? undefined : 'it needs the task queue of an engine, such as {"engine":"gpu-0"}'
+}
+
+function concurrencyGiven(request: Partial<messages.ConcurrencyRequest> | undefined): string | undefined {
+  const { concurrency } = request ?? {}
+  const isUsable = concurrency === undefined || (Number.isInteger(concurrency) && concurrency >= 1)
+  return (
+    engineNamed(request) ??
+    (isUsable ? undefined : `concurrency is ${concurrency}; it must be a whole number of 1 or more`)
+  )
 }

@@ -3,6 +3,7 @@ import pLimit from 'p-limit'
 import { failureTypes, type ShardDispatch, type ShardTotals, signals } from '../../domain/dispatch.ts'
 import type { ProbeResult } from '../../domain/engine-pool.ts'
 import type { OpenStore } from '../../store/store.ts'
+import { type KeptShard, keepSamples } from '../upload/keep-samples.ts'
 import { ShardIncomplete, uploadShard } from '../upload/upload-shard.ts'
 import { Cancelled, EngineRefused } from './complete-prompt.ts'
 import { EngineLost } from './engine-gate.ts'
@@ -45,6 +46,7 @@ export function createGenerateActivities(deps: GenerateDeps) {
     lane: {
       async generateShard(dispatch: ShardDispatch): Promise<GeneratedShard> {
         const { ref, shard, epoch, scheduler } = dispatch
+        if (dispatch.concurrency !== undefined) runtime.setConcurrency(dispatch.concurrency)
         const handle = getClient().workflow.getHandle(scheduler)
         const tellExhausted = () => {
           // Only a lane is freed later when this gets lost: the end of the shard frees it as well.
@@ -81,6 +83,21 @@ export function createGenerateActivities(deps: GenerateDeps) {
       /** Starts no further prompt of a run's shards, or of one; what is in flight may end. */
       async releaseShards({ run, shard }: { run: string; shard?: number }): Promise<void> {
         runtime.release(run, shard)
+      },
+
+      /** Sets how many requests may be in flight; left out: what the engine itself reports. */
+      async setConcurrency({ concurrency }: { concurrency?: number }): Promise<void> {
+        runtime.setConcurrency(concurrency)
+      },
+
+      /** Brings the samples of a half-done shard into the store, without committing it. */
+      async keepSamples({ ref, shard }: KeptShard): Promise<void> {
+        const beat = setInterval(() => heartbeat(), 5_000)
+        try {
+          await uploads(() => keepSamples({ ref, shard }, { store: openStore(ref.store), scratch }))
+        } finally {
+          clearInterval(beat)
+        }
       },
 
       async uploadShard(dispatch: ShardDispatch): Promise<ShardTotals> {

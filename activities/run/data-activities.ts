@@ -5,6 +5,7 @@ import { runKeys } from '../../domain/run-keys.ts'
 import { putJson } from '../../store/put-json.ts'
 import type { OpenStore } from '../../store/store.ts'
 import { NothingToRetry, planRetry } from '../retry/plan-retry.ts'
+import { type KeptShard, keepSamples } from '../upload/keep-samples.ts'
 import { type SealedShard, sealShard } from '../upload/seal-shard.ts'
 import { RunNotWhole, verifyRun } from './verify-run.ts'
 
@@ -60,6 +61,11 @@ export function createDataActivities({ openStore, scratch }: DataDeps) {
         if (!(error instanceof NothingToRetry)) throw error
         throw ApplicationFailure.nonRetryable(error.message, failureTypes.nothingToRetry)
       }
+    },
+
+    /** Brings the samples of a half-done shard into the store, from its checkpoints there. */
+    async keepSamples({ ref, shard }: KeptShard): Promise<void> {
+      await keepSamples({ ref, shard }, { store: openStore(ref.store), scratch })
     },
 
     /** Ends every prompt of a shard that has no outcome as a failure, and commits the shard. */

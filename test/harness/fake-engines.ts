@@ -22,6 +22,8 @@ export class FakeEngines {
   readonly dispatches: ShardDispatch[] = []
   readonly sealed: number[] = []
   readonly released: string[] = []
+  readonly kept: number[] = []
+  readonly concurrency: (number | undefined)[] = []
   readonly statuses: string[] = []
   treat: Treat = async () => undefined
   probe: (queue: string) => Promise<ProbeResult> = async () => ({
@@ -58,6 +60,8 @@ export class FakeEngines {
       uploadShard: this.#upload,
       probeEngine: () => this.probe(queue),
       releaseShards: async () => void this.released.push(queue),
+      keepSamples: async ({ shard }: { shard: number }) => void this.kept.push(shard),
+      setConcurrency: async ({ concurrency }: { concurrency?: number }) => void this.concurrency.push(concurrency),
     })
   }
 

@@ -39,7 +39,11 @@ beforeEach(() => {
 /** A pool whose engines have all been found well. */
 function readyPool(engines: number, overrides: Partial<typeof options> = {}): Pool {
   const queues = Array.from({ length: engines }, (_, n) => `gpu-${n}`)
-  const pool = createPool({ ...options, ...overrides }, queues, now)
+  const pool = createPool(
+    { ...options, ...overrides },
+    queues.map((queue) => ({ queue })),
+    now,
+  )
   for (const queue of queues) probe(pool, queue, well)
   return pool
 }
@@ -60,7 +64,7 @@ const placed = (pool: Pool) => assign(pool, now).map(({ task, engine }) => [task
 
 describe('assigning shards', () => {
   it('gives nothing to engines that nobody has looked at', () => {
-    const pool = createPool(options, ['gpu-0'], now)
+    const pool = createPool(options, [{ queue: 'gpu-0' }], now)
     expect(assign(pool, now)).toEqual([])
     expect(probesDue(pool, now)).toEqual(['gpu-0'])
   })
@@ -250,7 +254,7 @@ describe('scenario 56: an engine that serves something else', () => {
   const other = { ...well, identity: { model: 'other', weightVersion: 'w' } } as ProbeResult
 
   it('is refused, and says what it serves', () => {
-    const pool = createPool(options, ['gpu-0', 'gpu-1', 'gpu-2'], now)
+    const pool = createPool(options, [{ queue: 'gpu-0' }, { queue: 'gpu-1' }, { queue: 'gpu-2' }], now)
     probe(pool, 'gpu-0', other)
     probe(pool, 'gpu-1', well)
     probe(pool, 'gpu-2', well)
@@ -272,14 +276,14 @@ describe('scenario 56: an engine that serves something else', () => {
   })
 
   it('is refused when the spec names the model, even if most serve it', () => {
-    const pool = createPool(options, ['gpu-0', 'gpu-1', 'gpu-2'], now)
+    const pool = createPool(options, [{ queue: 'gpu-0' }, { queue: 'gpu-1' }, { queue: 'gpu-2' }], now)
     for (const queue of ['gpu-0', 'gpu-1']) probe(pool, queue, other, 'm')
     probe(pool, 'gpu-2', well, 'm')
     expect(pool.engines.map((engine) => engine.state)).toEqual(['refused', 'refused', 'ready'])
   })
 
   it('does not keep the others waiting when it is the only one to answer wrongly', () => {
-    const pool = createPool(options, ['gpu-0', 'gpu-1'], now)
+    const pool = createPool(options, [{ queue: 'gpu-0' }, { queue: 'gpu-1' }], now)
     probe(pool, 'gpu-0', well)
     expect(assign(pool, now)).toEqual([])
     probe(pool, 'gpu-1', { answered: false, why: 'down' })

@@ -10,10 +10,15 @@ import {
   addEngineSignal,
   addEngineUpdate,
   drainEngineSignal,
+  drainEngineUpdate,
   pauseSignal,
   pauseUpdate,
   progressQuery,
   resumeSignal,
+  setConcurrencySignal,
+  setConcurrencyUpdate,
+  stopSignal,
+  stopUpdate,
 } from '../../workflows/generate-messages.ts'
 import { quickTimings, startTemporal } from '../harness/cluster.ts'
 import { FakeEngines, identity, type Treat } from '../harness/fake-engines.ts'
@@ -272,4 +277,59 @@ describe('cancelling', () => {
       )
     }
   })
+})
+
+describe('stopping', () => {
+  it('keeps what half-done shards have, ends before all is committed, and says so', async () => {
+    const release = gate()
+    const { handle } = await schedule({ shards: 6, engines: 1 }, async () => {
+      await release.opened
+      return { unstarted: 2 }
+    })
+    await expect.poll(() => fakes.dispatches.length).toBe(2)
+    await handle.executeUpdate(stopUpdate, { args: [{ graceSeconds: 30 }] })
+    expect(fakes.released).toHaveLength(1)
+    release.open()
+    expect(await handle.result()).toEqual({ isStopped: true })
+    expect(fakes.kept.sort()).toEqual([0, 1])
+    expect(fakes.dispatches).toHaveLength(2)
+  })
+
+  it('by signal, without waiting for what is in flight, gives that up', async () => {
+    const { handle } = await schedule({ shards: 4, engines: 1 }, async () => {
+      const { Context } = await import('@temporalio/activity')
+      await Context.current().cancelled
+      return undefined
+    })
+    await expect.poll(() => fakes.dispatches.length).toBe(2)
+    await handle.signal(stopSignal, { graceSeconds: 0 })
+    expect(await handle.result()).toEqual({ isStopped: true })
+  })
+})
+
+describe('a control that makes no sense', () => {
+  it('is refused as an update and passed over as a signal', async () => {
+    const { handle } = await schedule({ shards: 2, engines: 1 })
+    await expect(handle.executeUpdate(drainEngineUpdate, { args: [{} as never] })).rejects.toThrow(
+      /Workflow Update failed/,
+    )
+    await handle.signal(drainEngineSignal.name, 'gpu-0')
+    await handle.signal(setConcurrencySignal.name)
+    await handle.result()
+    expect(committed()).toEqual(all(2))
+  })
+})
+
+it('the concurrency of an engine goes with its dispatches and is told at once', async () => {
+  const release = gate()
+  const { handle, queues } = await schedule({ shards: 4, engines: 1, lanes: 1 }, async () => {
+    await release.opened
+    return undefined
+  })
+  await expect.poll(() => fakes.dispatches.length).toBe(1)
+  await handle.executeUpdate(setConcurrencyUpdate, { args: [{ engine: queues[0]!, concurrency: 12 }] })
+  expect(fakes.concurrency).toEqual([12])
+  release.open()
+  await handle.result()
+  expect(fakes.dispatches.map(({ concurrency }) => concurrency)).toEqual([undefined, 12, 12, 12])
 })
