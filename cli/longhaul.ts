@@ -7,6 +7,7 @@ import { planCommand } from './plan.ts'
 import { retryCommand } from './retry.ts'
 import { startCommand } from './start.ts'
 import { statusCommand } from './status.ts'
+import { tokensCommand } from './tokens.ts'
 import { workerCommand } from './worker.ts'
 
 const program = new Command('longhaul')
@@ -19,6 +20,7 @@ const program = new Command('longhaul')
   .addCommand(failuresCommand())
   .addCommand(retryCommand())
   .addCommand(datasetCommand())
+  .addCommand(tokensCommand())
   .addCommand(workerCommand())
 
 await runCommand(program, process.argv)

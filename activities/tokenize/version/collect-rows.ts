@@ -1,20 +1,17 @@
-import { join } from 'node:path'
 import type { DatasetManifest } from '../../../domain/dataset.ts'
 import { leftOut } from '../../../domain/left-out.ts'
 import type { TokenizedManifest } from '../../../domain/tokenized.ts'
 import type { ObjectStore } from '../../../store/store.ts'
-import { verifiedFile } from '../../merge/data-file.ts'
 import { CountsDisagree } from '../../merge/errors.ts'
-import { type ReadVersion, rootOf } from '../../merge/versions/read-version.ts'
-import { GateClosed, TokenizeRefused } from '../errors.ts'
+import type { ReadVersion } from '../../merge/versions/read-version.ts'
+import { GateClosed } from '../errors.ts'
 import type { PlanFile } from '../plan/plan-file.ts'
 import { hasAdjacentSupervised } from '../rows/token-row.ts'
-import { readTokenFile } from '../tokens/read-token-file.ts'
 import { type OrderedTokens, type Side, TokenShuffle } from '../tokens/shuffle-tokens.ts'
-import { tokenColumns } from '../tokens/token-columns.ts'
 import type { PackedRow } from '../units/packed-rows.ts'
 import type { MakeVersionDeps } from './make-version.ts'
 import { type MadeUnit, packedRowsOf } from './read-units.ts'
+import { readVersionRows } from './read-version-rows.ts'
 
 export interface CollectInputs {
   readonly store: ObjectStore
@@ -44,7 +41,7 @@ export async function collectRows(
     })
     deps.onProgress({ phase: 'reading', rows, ofRows })
   }
-  if (old) for await (const packed of oldRows(old, store, folder, deps)) take('old', packed)
+  if (old) for await (const { packed } of readVersionRows(store, old, { ...deps, scratch: folder })) take('old', packed)
   for (const unit of units) for await (const packed of packedRowsOf(store, unit, deps.signal)) take('new', packed)
   const findings = judge.findings(options.tolerate.too_few_supervised ?? leftOut.too_few_supervised.tolerated)
   if (findings.length > 0) throw new GateClosed(store.uri, findings)
@@ -52,21 +49,6 @@ export async function collectRows(
   const ordered = shuffle.order(deps.signal)
   checkCounts(ordered, old, newRows)
   return ordered
-}
-
-async function* oldRows(
-  { manifest }: ReadVersion,
-  store: ObjectStore,
-  folder: string,
-  { openStore, signal }: MakeVersionDeps,
-): AsyncGenerator<Buffer> {
-  const columns = tokenColumns(manifest.columns)
-  if (!columns) throw new TokenizeRefused(`${store.uri} holds no tokens.`)
-  const root = rootOf(manifest, store, openStore)
-  for (const { key, bytes, sha256 } of manifest.files) {
-    const file = verifiedFile({ store: root, key, bytes, sha256 }, { spool: join(folder, 'spool'), signal })
-    for await (const { packed } of readTokenFile(file, columns)) yield packed
-  }
 }
 
 /** What was read is what the records said there was. */
