@@ -17,6 +17,8 @@ const inputSchema = z
     /** Or a dataset: its current version, or the one named. */
     dataset: storeUri.optional(),
     version: z.int().min(1).optional(),
+    /** A data worker that has not been heard of for so long is dead, and another one takes over. */
+    heartbeatSeconds: z.number().min(0.5).max(600).default(60),
   })
   .refine((input) => [input.run, input.ref, input.dataset].filter((given) => given !== undefined).length === 1, {
     path: ['run'],
@@ -30,6 +32,7 @@ export interface TokenizeRequest {
     | { kind: 'run'; run: string; store?: string }
     /** Left out `version`: the current one. */
     | { kind: 'dataset'; uri: string; version?: number }
+  heartbeatSeconds: number
 }
 
 /** What the stage ends with. */
@@ -67,9 +70,10 @@ export function parseTokenizeRequest(input: unknown): TokenizeRequest {
   }
   const parsed = inputSchema.safeParse(input)
   if (!parsed.success) throw new InvalidTokenize(describeIssues(parsed.error.issues, input))
-  const { tokenize, run, ref, dataset, version, store = ref?.store } = parsed.data
-  if (dataset !== undefined) {
-    return { tokenize, from: { kind: 'dataset', uri: dataset, ...(version !== undefined && { version }) } }
-  }
-  return { tokenize, from: { kind: 'run', run: ref?.run ?? run ?? '', ...(store !== undefined && { store }) } }
+  const { tokenize, run, ref, dataset, version, heartbeatSeconds, store = ref?.store } = parsed.data
+  const from: TokenizeRequest['from'] =
+    dataset === undefined
+      ? { kind: 'run', run: ref?.run ?? run ?? '', ...(store !== undefined && { store }) }
+      : { kind: 'dataset', uri: dataset, ...(version !== undefined && { version }) }
+  return { tokenize, from, heartbeatSeconds }
 }

@@ -35,30 +35,38 @@ export async function tokenizeAndMerge(input: unknown): Promise<TokenizeResult> 
   const progress = new ProgressKeeper()
   setHandler(tokenizeProgress, () => progress.now)
   for (;;) {
-    const plan = await activities().planTokenize(request)
-    if (plan.madeBefore !== undefined) return await described(plan, plan.base?.version ?? plan.madeBefore, false)
-    await tokenizeAll(plan, progress)
+    const plan = await activities(request).planTokenize(request)
+    if (plan.madeBefore !== undefined)
+      return await described(request, plan, plan.base?.version ?? plan.madeBefore, false)
+    await tokenizeAll(request, plan, progress)
     progress.now.phase = 'merging'
-    const made = await activities().makeTokenVersion(plan).catch(ifUnitsMissing)
+    const made = await activities(request).makeTokenVersion(plan).catch(ifUnitsMissing)
     // Units that turned out damaged lost their record, and are made again.
     if (made === 'again') continue
-    if (!made) return await described(plan, plan.base?.version ?? 0, false)
-    if (!(await activities().publishTokenVersion({ plan, made }))) continue
-    await activities().forgetUnits(plan)
+    if (!made) return await described(request, plan, plan.base?.version ?? 0, false)
+    if (!(await activities(request).publishTokenVersion({ plan, made }))) continue
+    await activities(request).forgetUnits(plan)
     progress.now.phase = 'done'
-    return await described(plan, made.version, true)
+    return await described(request, plan, made.version, true)
   }
 }
 
-async function tokenizeAll(plan: TokenizePlan, progress: ProgressKeeper): Promise<void> {
+async function tokenizeAll(request: TokenizeRequest, plan: TokenizePlan, progress: ProgressKeeper): Promise<void> {
   progress.begin(plan.units)
   const count = Math.max(1, Math.ceil(plan.units / mostActivities))
   const parts = Array.from({ length: Math.ceil(plan.units / count) }, (_, n) => n * count)
-  await Promise.all(parts.map(async (first) => progress.add(await activities().tokenizeUnits({ plan, first, count }))))
+  await Promise.all(
+    parts.map(async (first) => progress.add(await activities(request).tokenizeUnits({ plan, first, count }))),
+  )
 }
 
-async function described(plan: TokenizePlan, version: number, changed: boolean): Promise<TokenizeResult> {
-  return await activities().describeTokens({ plan, version, changed })
+async function described(
+  request: TokenizeRequest,
+  plan: TokenizePlan,
+  version: number,
+  changed: boolean,
+): Promise<TokenizeResult> {
+  return await activities(request).describeTokens({ plan, version, changed })
 }
 
 function ifUnitsMissing(error: unknown): 'again' {
@@ -68,12 +76,11 @@ function ifUnitsMissing(error: unknown): 'again' {
 }
 
 /** Hours of reading and writing that heartbeat; a retry redoes at most a file. What is wrong with the data is not retried. */
-function activities() {
+function activities({ heartbeatSeconds }: TokenizeRequest) {
   return proxyActivities<TokenizeActivities>({
     taskQueue: dataQueueOf(workflowInfo().taskQueue),
     startToCloseTimeout: '7 days',
-    // Several missed beats: the event loop of a busy worker may be late.
-    heartbeatTimeout: '1 minute',
+    heartbeatTimeout: heartbeatSeconds * 1000,
     retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '1m' },
   })
 }

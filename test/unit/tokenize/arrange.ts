@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { MockActivityEnvironment } from '@temporalio/testing'
 import type { TokenizePlan } from '../../../activities/tokenize/plan/plan-file.ts'
+import type { ReadModel } from '../../../activities/tokenize/rows/tokenize-conversation.ts'
 import { toValue } from '../../../activities/tokenize/template/values.ts'
 import { createTokenizeActivities } from '../../../activities/tokenize/tokenize-activities.ts'
 import type { Message } from '../../../domain/prompt.ts'
@@ -32,9 +33,13 @@ export interface SampleWish {
 
 /** A sample as an engine that serves Qwen3 would give it. */
 export async function sampleByQwen(wish: SampleWish): Promise<Sample> {
+  return await sampleBy(await realModel('qwen3'), wish)
+}
+
+/** A sample as an engine that serves a model would give it. */
+export async function sampleBy({ tokens, template, endIds }: ReadModel, wish: SampleWish): Promise<Sample> {
   const { n, source = 'fresh', isCut = false, isTextOnly = false } = wish
   const asked = wish.turns ?? [{ asked: [user(`question ${n}`)], answer: `answer ${n}: it is ${n * 37}.` }]
-  const { tokens, template } = await realModel('qwen3')
   const messages: Message[] = []
   const turns: GeneratedTurn[] = []
   for (const [at, { asked: before, answer }] of asked.entries()) {
@@ -42,7 +47,7 @@ export async function sampleByQwen(wish: SampleWish): Promise<Sample> {
     const isLastCut = isCut && at === asked.length - 1
     const prompt = template!.render(messages.map(toValue), { kwargs: new Map() }, true)
     const promptIds = [...(await tokens.encodeByLibrary(prompt))]
-    const outputIds = [...((await tokens.encode([answer]))[0] ?? []), ...(isLastCut ? [] : [151645])]
+    const outputIds = [...((await tokens.encode([answer]))[0] ?? []), ...(isLastCut ? [] : endIds)]
     turns.push({
       ...(!isTextOnly && { promptIds, outputIds }),
       text: answer,
