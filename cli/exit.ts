@@ -14,7 +14,10 @@ export class WrongUse extends Error {
   override readonly name = 'WrongUse'
 }
 
-const outOfReach = new Set(['NoTemporal', 'NoTemporalServer', 'StoreUnavailable', 'ServiceError', 'NoReply'])
+const outOfReach = new Set([
+  ...['NoTemporal', 'NoTemporalServer', 'ServiceError', 'NoReply'],
+  ...['StoreUnavailable', 'StoreRefused', 'BucketNotFound'],
+])
 
 /** Runs the command line; errors go to standard error as sentences, and the exit code says of what kind they are. */
 export async function runCommand(program: Command, argv: string[]): Promise<void> {

@@ -8,6 +8,7 @@ import { retryCommand } from './retry.ts'
 import { startCommand } from './start.ts'
 import { statusCommand } from './status.ts'
 import { tokensCommand } from './tokens.ts'
+import { verifyCommand } from './verify.ts'
 import { workerCommand } from './worker.ts'
 
 const program = new Command('longhaul')
@@ -21,6 +22,7 @@ const program = new Command('longhaul')
   .addCommand(retryCommand())
   .addCommand(datasetCommand())
   .addCommand(tokensCommand())
+  .addCommand(verifyCommand())
   .addCommand(workerCommand())
 
 await runCommand(program, process.argv)

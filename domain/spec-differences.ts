@@ -1,7 +1,15 @@
 import type { Spec } from './spec.ts'
 
 /** How a run is worked on, not what comes out of it: these may differ when it is started again. */
-const operational: readonly (keyof Spec)[] = ['engines', 'lanes', 'verify', 'timings', '$schema', 'store']
+const operational: readonly (keyof Spec)[] = [
+  'engines',
+  'lanes',
+  'compression',
+  'verify',
+  'timings',
+  '$schema',
+  'store',
+]
 
 /** What differs between the spec that a run was started with and another one: a line each, in the spec's own words. */
 export function differingFields(frozen: Spec, given: Spec): string[] {

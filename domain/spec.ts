@@ -187,6 +187,8 @@ export const specSchema = z.strictObject({
   /** Shards with unstarted prompts on one engine at a time. */
   lanes: positive.max(16).default(2),
   onBadFile: z.enum(['fail', 'skip']).default('fail'),
+  /** Of sample objects. */
+  compression: z.enum(['gzip', 'zstd']).default('gzip'),
   /** How much of each uploaded object is read back. */
   verify: z.enum(['head', 'sample', 'full']).default('head'),
   dataset: datasetSchema.optional(),

@@ -15,7 +15,7 @@ import { InFlight } from '../../sglang/in-flight.ts'
 import type { ObjectStore } from '../../store/store.ts'
 import { readRetryRounds } from '../retry/failures.ts'
 import { readRunRecord } from '../run-record.ts'
-import { readPlacedSamples, type SampleFact } from '../upload/sample-objects.ts'
+import { type PlacedSamples, readPlacedSamples } from '../upload/sample-objects.ts'
 import { CheckpointWriter, restoreCheckpoints } from './checkpoints.ts'
 import { type AskSettings, completePrompt, EngineRefused } from './complete-prompt.ts'
 import type { EngineRuntime } from './engine-runtime.ts'
@@ -57,7 +57,7 @@ export async function generateShard(dispatch: ShardDispatch, deps: GenerateShard
   await mkdir(folder, { recursive: true })
   await restoreCheckpoints(store, keys.checkpoints(shard), folder)
   const { outcomes, attempts } = await readShardState(folder)
-  const placed = (await readPlacedSamples({ store, run: ref.run, shard })).flatMap(({ facts }) => facts)
+  const placed = (await readPlacedSamples({ store, run: ref.run, shard, options: spec })).flatMap(({ facts }) => facts)
   const ended = endedPrompts(outcomes, placed)
   const before = sumEnded([...ended.values()])
   const unfinished = (await readPrompts(store, keys.prompts(shard))).filter(({ promptId }) => !ended.has(promptId))
@@ -123,7 +123,7 @@ async function ensureServes(runtime: EngineRuntime, { identity }: ShardDispatch)
 }
 
 /** Prompts with an outcome, in a journal or uploaded already: a sample in the store outlives the host that it came from. */
-function endedPrompts(outcomes: ShardState['outcomes'], placed: SampleFact[]): Map<string, EndedPrompt> {
+function endedPrompts(outcomes: ShardState['outcomes'], placed: PlacedSamples['facts']): Map<string, EndedPrompt> {
   const ended = new Map<string, EndedPrompt>(outcomes)
   for (const fact of placed) ended.set(fact.promptId, { ...fact, kind: 'S' })
   return ended

@@ -1,4 +1,5 @@
-import { ApplicationFailure, heartbeat } from '@temporalio/activity'
+import { ApplicationFailure, cancellationSignal, heartbeat } from '@temporalio/activity'
+import type { RunManifest } from '../../domain/commit.ts'
 import { failureTypes, type RunRef } from '../../domain/dispatch.ts'
 import type { RetryRequest } from '../../domain/retry.ts'
 import { runKeys } from '../../domain/run-keys.ts'
@@ -7,7 +8,8 @@ import type { OpenStore } from '../../store/store.ts'
 import { NothingToRetry, planRetry } from '../retry/plan-retry.ts'
 import { type KeptShard, keepSamples } from '../upload/keep-samples.ts'
 import { type SealedShard, sealShard } from '../upload/seal-shard.ts'
-import { RunNotWhole, verifyRun } from './verify-run.ts'
+import { RunNotWhole } from '../verify/run-not-whole.ts'
+import { verifyRun } from '../verify/verify-run.ts'
 
 export interface DataDeps {
   openStore: OpenStore
@@ -32,6 +34,9 @@ export interface PlannedRetry {
   token: string
 }
 
+/** Several times within the heartbeat timeout of data activities. */
+const beatMs = 15_000
+
 export type DataActivities = ReturnType<typeof createDataActivities>
 
 /** Activities that read or write much of a run, served by data workers. */
@@ -41,14 +46,23 @@ export function createDataActivities({ openStore, scratch }: DataDeps) {
     async verifyRun({ run, store: storeUri }: RunRef): Promise<VerifiedRun> {
       const store = openStore(storeUri)
       const { manifest: key } = runKeys(run)
+      let shard = 0
+      const beat = setInterval(() => heartbeat({ phase: 'verify', shard }), beatMs)
       try {
-        const manifest = await verifyRun(store, run, (shard) => heartbeat({ phase: 'verify', shard }), Date.now)
+        const onShard = (done: number) => {
+          shard = done
+        }
+        const { findings, facts } = await verifyRun(store, run, { onShard, signal: cancellationSignal() })
+        if (findings.length > 0) throw new RunNotWhole(run, findings)
+        const manifest: RunManifest = { ...facts, completedAt: new Date().toISOString() }
         await putJson(store, key, manifest)
         const { prompts, samples, failures, inputTokens, outputTokens } = manifest
         return { manifest: key, prompts, samples, failures, inputTokens, outputTokens }
       } catch (error) {
         if (!(error instanceof RunNotWhole)) throw error
-        throw ApplicationFailure.nonRetryable(error.message, failureTypes.runNotWhole, error.findings)
+        throw ApplicationFailure.nonRetryable(error.message, failureTypes.runNotWhole, error.lines)
+      } finally {
+        clearInterval(beat)
       }
     },
 

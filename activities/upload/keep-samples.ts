@@ -26,5 +26,5 @@ export async function keepSamples(
   const { outcomes } = await readShardState(folder)
   const samples = [...outcomes.values()].filter((entry) => entry.kind === 'S')
   const { spec } = await readRunRecord(store, ref)
-  await placeSamples(samples, { store, run: ref.run, shard, verify: spec.verify })
+  await placeSamples(samples, { store, run: ref.run, shard, options: spec })
 }

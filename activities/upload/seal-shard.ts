@@ -10,6 +10,7 @@ import { failureFor } from '../generate/prompt-records.ts'
 import { readPrompts } from '../generate/shard-prompts.ts'
 import { rowOf } from '../generate/shard-runner.ts'
 import { readShardState, shardFolder } from '../generate/shard-state.ts'
+import { readRunRecord } from '../run-record.ts'
 import { readPlacedSamples } from './sample-objects.ts'
 import { type UploadDeps, uploadShard } from './upload-shard.ts'
 
@@ -27,7 +28,9 @@ export async function sealShard(sealed: SealedShard, deps: UploadDeps): Promise<
   await mkdir(folder, { recursive: true })
   await restoreCheckpoints(deps.store, keys.checkpoints(shard), folder)
   const { outcomes, attempts } = await readShardState(folder)
-  const placed = (await readPlacedSamples({ store: deps.store, run: ref.run, shard })).flatMap(({ facts }) => facts)
+  const { spec } = await readRunRecord(deps.store, ref)
+  const place = { store: deps.store, run: ref.run, shard, options: spec }
+  const placed = (await readPlacedSamples(place)).flatMap(({ facts }) => facts)
   const sampled = new Set(placed.map((fact) => fact.promptId))
   const journal = await Journal.create(join(folder, `e${epoch}-sealed-${randomUUID().slice(0, 8)}.journal`))
   for (const prompt of await readPrompts(deps.store, keys.prompts(shard))) {

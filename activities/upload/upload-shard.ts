@@ -15,6 +15,7 @@ import { readPrompts } from '../generate/shard-prompts.ts'
 import { readShardState, shardFolder } from '../generate/shard-state.ts'
 import { readRunRecord } from '../run-record.ts'
 import { placeSamples } from './sample-objects.ts'
+import { type VerifyPolicy, verifyObject } from './verify-object.ts'
 
 /** Not every prompt of the shard has an outcome on this host: it can't be committed. */
 export class ShardIncomplete extends Error {
@@ -60,7 +61,7 @@ async function placeOutcomes(
   const { outcomes } = await readShardState(folder)
   const entries = prompts.flatMap(({ promptId }) => outcomes.get(promptId) ?? [])
   const successes = entries.filter((entry) => entry.kind === 'S')
-  const placed = await placeSamples(successes, { store, run: ref.run, shard, verify: spec.verify })
+  const placed = await placeSamples(successes, { store, run: ref.run, shard, options: spec })
   const samples = placed.flatMap(({ facts }) => facts)
   const sampled = new Set(samples.map((fact) => fact.promptId))
   const unfinished = prompts.filter(({ promptId }) => !sampled.has(promptId) && !outcomes.has(promptId))
@@ -87,16 +88,19 @@ async function placeOutcomes(
     inputTokens: sum(samples, (fact) => fact.inputTokens),
     outputTokens: sum(samples, (fact) => fact.outputTokens),
     sampleObjects: placed.map(({ object }) => object),
-    failureObjects: await placeFailures(store, failures, (part) => keys.failures(shard, part)),
+    failureObjects: await placeFailures(failures, {
+      store,
+      verify: spec.verify,
+      keyOf: (part) => keys.failures(shard, part),
+    }),
     committedAt: new Date(now()).toISOString(),
   }
 }
 
 /** Failures of another dispatch that lie under a key already stay there; the commit record names those that count. */
 async function placeFailures(
-  store: ObjectStore,
   failures: Failure[],
-  keyOf: (part: number) => string,
+  { store, verify, keyOf }: { store: ObjectStore; verify: VerifyPolicy; keyOf: (part: number) => string },
 ): Promise<CommittedObject[]> {
   if (failures.length === 0) return []
   const body = failures.map((failure) => `${JSON.stringify(failure)}\n`).join('')
@@ -104,7 +108,9 @@ async function placeFailures(
     try {
       const key = keyOf(part)
       const { info, sha256 } = await publish(store, key, body, { contentType: 'application/jsonl' })
-      return [{ key, rows: failures.length, bytes: info.bytes, sha256 }]
+      const object = { key, rows: failures.length, bytes: info.bytes, sha256 }
+      await verifyObject(store, object, verify)
+      return [object]
     } catch (error) {
       if (!(error instanceof WriteOnceConflict)) throw error
     }
