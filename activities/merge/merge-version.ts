@@ -97,6 +97,7 @@ async function mergeInto(
     const shuffled = await shuffleRows(context, {
       ...io,
       sources,
+      progress: () => (total > 0 ? progress.done / total : 1),
       onPhase: (phase) => onProgress({ phase, done: 0, total: phase === 'reading' ? total : 0 }),
     })
     checkInput(shuffled, base, run)

@@ -15,6 +15,6 @@ export interface MergeSizes {
 export const defaultMergeSizes: MergeSizes = {
   blockBytes: 4 * mebibyte,
   maxRowBytes: 64 * mebibyte,
-  spillBytes: 32 * mebibyte,
+  spillBytes: 64 * mebibyte,
   rangeRows: 400_000,
 }

@@ -12,7 +12,7 @@ export const nearRecordAt = { group: 0, row: 4, tag: 8, sketch: 12 } as const
 export const bandEntryBytes = 20
 export const bandEntryAt = { key: 0, group: 8, row: 12, record: 16 } as const
 
-/** What a batch left of its rows for the search for near duplicates. */
+/** Rows that were written for the search for near duplicates. */
 export interface NearBatch {
   readonly name: string
   readonly steps: readonly number[]
@@ -20,14 +20,21 @@ export interface NearBatch {
 
 const keySpace = 2 ** 53
 
-/** Collects the sketches of a batch's rows, and their bands. */
+/** Rows of a batch: half a kilobyte each, and some bands. */
+const batchRecords = 20_000
+
+/** Collects the sketches of rows, and their bands, and writes them batch by batch. */
 export class NearWriter {
   readonly #bands: Bands
   #records: Buffer[] = []
   #entries: { key: number; group: number; row: number; record: number }[] = []
 
+  readonly #batches: NearBatch[] = []
+
+  /** @param prefix names the batches: `<prefix>-<n>`. */
   constructor(
     readonly folder: string,
+    readonly prefix: string,
     threshold: number,
   ) {
     this.#bands = bandsFor(threshold)
@@ -46,11 +53,17 @@ export class NearWriter {
       const key = bandKey(sketch, band, this.#bands, salt)
       this.#entries.push({ key, group: place.group, row: place.row, record })
     }
+    if (this.#records.length >= batchRecords) this.#write()
   }
 
-  /** Writes what was collected; undefined when that is nothing. */
-  finish(name: string): NearBatch | undefined {
-    if (this.#records.length === 0) return undefined
+  /** Writes what is left; gives all batches. */
+  finish(): readonly NearBatch[] {
+    if (this.#records.length > 0) this.#write()
+    return this.#batches
+  }
+
+  #write(): void {
+    const name = `${this.prefix}-${this.#batches.length}`
     const entries = this.#entries.sort((a, b) => a.key - b.key || a.group - b.group || a.row - b.row)
     const bytes = Buffer.allocUnsafe(entries.length * bandEntryBytes)
     entries.forEach(({ key, group, row, record }, n) => {
@@ -65,7 +78,7 @@ export class NearWriter {
     writeFileSync(join(this.folder, `${name}.bands`), bytes)
     this.#records = []
     this.#entries = []
-    return { name, steps }
+    this.#batches.push({ name, steps })
   }
 }
 

@@ -16,10 +16,11 @@ export interface Block {
 }
 
 /** Shows in the bytes of files, so it is no setting. Row groups are read as a whole, and found by a list of them. */
-const blockBytes: Readonly<Record<DatasetFormat, number>> = {
-  jsonl: 4 * 1024 * 1024,
-  arrow: 4 * 1024 * 1024,
-  parquet: 16 * 1024 * 1024,
+const blockBytes = 16 * 1024 * 1024
+
+/** Room for any block: a row more than that, and the little that a format adds. */
+export function spaceBytes({ format }: Pick<CutOptions, 'format'>): number {
+  return format === 'jsonl' ? blockBytes + blockBytes / 8 : blockBytes * 2
 }
 
 interface CutOptions {
@@ -47,7 +48,7 @@ function* cutSplit(
   folder: string,
   split: number,
   ranges: readonly OrderedSplit[],
-  { fileBytes, format, isOnlySplit }: CutOptions & { isOnlySplit: boolean },
+  { fileBytes, isOnlySplit }: CutOptions & { isOnlySplit: boolean },
 ): Generator<Block> {
   const totalBytes = ranges.reduce((sum, { bytes }) => sum + bytes, 0)
   const parts = Math.max(1, Math.round(totalBytes / fileBytes))
@@ -72,7 +73,7 @@ function* cutSplit(
       inBlock += length
       const isEnd = isLastRange && place === places - 1
       const isLastOfPart = isEnd || (part < parts - 1 && done >= (totalBytes * (part + 1)) / parts)
-      if (!isLastOfPart && inBlock < blockBytes[format]) continue
+      if (!isLastOfPart && inBlock < blockBytes) continue
       stretches.push({ range: name, firstPlace, places: place + 1 - firstPlace })
       firstPlace = place + 1
       yield close(isLastOfPart)

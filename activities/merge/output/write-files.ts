@@ -4,8 +4,9 @@ import { mapInOrder } from '../../../shuffle/map-in-order.ts'
 import { publish } from '../../../store/publish.ts'
 import type { ObjectStore } from '../../../store/store.ts'
 import type { EncodedBlock, MergeContext, MergeTasks } from '../shuffle/merge-task-types.ts'
+import { SharedBlocks } from '../shuffle/shared-blocks.ts'
 import type { ShuffledRows } from '../shuffle/shuffle-rows.ts'
-import { type Block, cutBlocks } from './cut-blocks.ts'
+import { type Block, cutBlocks, spaceBytes } from './cut-blocks.ts'
 import { type FileAssembly, fileAssembly } from './file-assembly.ts'
 
 export interface WriteIo {
@@ -35,13 +36,13 @@ export async function writeFiles(
 ): Promise<WrittenFiles> {
   const { folder, options } = context
   const spills = shuffled.spills.map(({ name, sources }) => ({ name, sources }))
-  const spare = new SpareSpace()
+  const spaces = new SharedBlocks(spaceBytes(context.output))
   const blocks = mapInOrder(
     cutBlocks(folder, shuffled.ranges, { ...options, ...context.output }),
     io.threads + 1,
     async (block) => ({
       ...block,
-      encoded: await io.tasks.encode({ spills, stretches: block.stretches, columns, ...spare.take() }),
+      encoded: await io.tasks.encode({ spills, stretches: block.stretches, columns, space: spaces.take() }),
     }),
   )
   const files: DatasetFile[] = []
@@ -58,7 +59,7 @@ export async function writeFiles(
   try {
     for (let first = await blocks.next(); !first.done; first = await blocks.next()) {
       io.signal?.throwIfAborted()
-      files.push(await writeFile(first.value, blocks, { begin, take, spare }, context, io))
+      files.push(await writeFile(first.value, blocks, { begin, take, spaces }, context, io))
     }
   } finally {
     await blocks.return(undefined)
@@ -71,7 +72,7 @@ type Encoded = Block & { encoded: EncodedBlock }
 async function writeFile(
   first: Encoded,
   rest: AsyncGenerator<Encoded>,
-  { begin, take, spare }: { begin: () => FileAssembly; take: (encoded: EncodedBlock) => void; spare: SpareSpace },
+  { begin, take, spaces }: { begin: () => FileAssembly; take: (encoded: EncodedBlock) => void; spaces: SharedBlocks },
   { splits, output }: MergeContext,
   { store, version, signal }: WriteIo,
 ): Promise<DatasetFile> {
@@ -84,7 +85,7 @@ async function writeFile(
       rows += block.encoded.rows
       yield assembly.add(block.encoded.bytes)
       // The store is done with it as soon as it asks for more.
-      spare.give(block.encoded.bytes)
+      spaces.give(block.encoded.bytes)
       if (block.isLastOfPart) break
       const next = await rest.next()
       if (next.done) throw new Error('The rows end in the middle of a file.')
@@ -98,21 +99,3 @@ async function writeFile(
   const { info, sha256 } = await publish(store, key, body(), { signal })
   return { key, split, rows, bytes: info.bytes, sha256 }
 }
-
-/** Memory that was used and may be used again: taking new memory for each block would keep the garbage collector busy. */
-class SpareSpace {
-  readonly #spare: ArrayBuffer[] = []
-
-  take(): { space?: ArrayBuffer } {
-    const space = this.#spare.pop()
-    return space ? { space } : {}
-  }
-
-  give({ buffer, byteLength }: Uint8Array): void {
-    // Memory that is shared with others, or too large to keep, is left alone.
-    const isOwn = buffer instanceof ArrayBuffer && byteLength >= buffer.byteLength / 2
-    if (isOwn && this.#spare.length < mostSpare) this.#spare.push(buffer)
-  }
-}
-
-const mostSpare = 8

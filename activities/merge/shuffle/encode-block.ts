@@ -5,25 +5,18 @@ import type { EncodedBlock, EncodeInput, MergeContext } from './merge-task-types
 
 /** Fetches rows in their final order and makes of them what will lie in a file. */
 export function blockTask({ folder }: MergeContext, encode: BlockEncoder, open: OpenScratchFiles) {
+  const gatherSpace = new GrowingSpace()
+
   return async function encodeBlock({ spills, stretches, columns, space }: EncodeInput): Promise<EncodedBlock> {
     const sources: Record<number, number> = {}
     const facts = { rows: 0, textBytes: 0, tokens: 0, rowsWithTokens: 0 }
-    const allocate = stretches.length === 1 ? roomIn(space) : undefined
-    const texts = stretches.map((stretch) => {
-      const gathered = gatherRows({
-        folder,
-        spills,
-        limits: new Map(),
-        open,
-        ...(allocate && { allocate }),
-        ...stretch,
-      })
-      count(gathered)
-      return gathered.bytes
-    })
-    const [only] = texts
-    const text = texts.length === 1 && only ? only : joined(texts, roomIn(space))
-    return { ...facts, sources, bytes: await encode(text, columns) }
+    gatherSpace.clear()
+    for (const stretch of stretches) {
+      const allocate = (bytes: number) => gatherSpace.take(bytes)
+      count(gatherRows({ folder, spills, limits: new Map(), open, allocate, ...stretch }))
+    }
+    const encoded = await encode(gatherSpace.taken, columns)
+    return { ...facts, sources, bytes: sharedCopy(encoded, space) }
 
     function count({ bytes, lengths, weights, tags, spillOf }: GatheredRows): void {
       facts.rows += lengths.length
@@ -39,20 +32,34 @@ export function blockTask({ folder }: MergeContext, encode: BlockEncoder, open: 
   }
 }
 
-/** Takes memory that is there, where it is enough; new memory has some to spare, so that it will be. */
-function roomIn(space: ArrayBuffer | undefined): (bytes: number) => Buffer {
-  return (bytes) => {
-    const room = space && space.byteLength >= bytes ? space : new ArrayBuffer(Math.ceil(bytes * 1.1))
-    return Buffer.from(room, 0, bytes)
-  }
+/** Where the thread that asked can see it; what is too large for that is copied on the way. */
+function sharedCopy(bytes: Uint8Array, space: SharedArrayBuffer): Uint8Array {
+  if (bytes.length > space.byteLength) return new Uint8Array(bytes)
+  const shared = new Uint8Array(space, 0, bytes.length)
+  shared.set(bytes)
+  return shared
 }
 
-function joined(texts: readonly Uint8Array[], allocate: (bytes: number) => Buffer): Uint8Array {
-  const all = allocate(texts.reduce((sum, { length }) => sum + length, 0))
-  let at = 0
-  for (const text of texts) {
-    all.set(text, at)
-    at += text.length
+/** Memory that is taken piece by piece, one behind the other, and used again for each block. */
+class GrowingSpace {
+  #memory = Buffer.allocUnsafeSlow(1024 * 1024)
+  #used = 0
+
+  clear(): void {
+    this.#used = 0
   }
-  return all
+
+  take(bytes: number): Buffer {
+    if (this.#used + bytes > this.#memory.length) {
+      const larger = Buffer.allocUnsafeSlow(Math.ceil((this.#used + bytes) * 1.25))
+      this.#memory.copy(larger, 0, 0, this.#used)
+      this.#memory = larger
+    }
+    this.#used += bytes
+    return this.#memory.subarray(this.#used - bytes, this.#used)
+  }
+
+  get taken(): Uint8Array {
+    return this.#memory.subarray(0, this.#used)
+  }
 }

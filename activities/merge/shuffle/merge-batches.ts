@@ -4,18 +4,20 @@ import { pieceBytes } from '../../../formats/pieces.ts'
 import type { SourceFile } from '../../../formats/places/source-file.ts'
 import { DatasetDamaged } from '../errors.ts'
 import type { MergeSizes } from '../sizes.ts'
-import type { NumberedPiece } from './merge-task-types.ts'
+import type { MergeBatch, NumberedPiece } from './merge-task-types.ts'
 
-export interface MergeBatch {
-  readonly batch: number
-  readonly pieces: readonly NumberedPiece[]
+export interface BatchOptions {
+  readonly sizes: MergeSizes
+  /** Gives memory for blocks. */
+  allocate(bytes: number): Buffer
+  /** How far reading has got, from 0 to 1. */
+  progress(): number
 }
 
 /** Cuts files into batches of about a block each; small files share one. Throws `DatasetDamaged`. */
 export async function* mergeBatches(
   files: readonly SourceFile[],
-  sizes: MergeSizes,
-  allocate: (bytes: number) => Buffer,
+  { sizes, allocate, progress }: BatchOptions,
 ): AsyncGenerator<MergeBatch> {
   let batch = 0
   let pieces: NumberedPiece[] = []
@@ -28,7 +30,7 @@ export async function* mergeBatches(
         pieces.push({ file: number, piece })
         bytes += pieceBytes(piece)
         if (bytes < sizes.blockBytes / 2) continue
-        yield { batch: batch++, pieces }
+        yield { batch: batch++, progress: progress(), pieces }
         pieces = []
         bytes = 0
       }
@@ -36,5 +38,5 @@ export async function* mergeBatches(
       throw error instanceof BadFile ? new DatasetDamaged(file.uri, `can not be read: ${error.found}`) : error
     }
   }
-  if (pieces.length > 0) yield { batch, pieces }
+  if (pieces.length > 0) yield { batch, progress: progress(), pieces }
 }

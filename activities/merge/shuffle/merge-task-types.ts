@@ -48,32 +48,44 @@ export interface NumberedPiece {
   readonly piece: Piece
 }
 
+/** Pieces that are scanned in one go. */
+export interface MergeBatch {
+  readonly batch: number
+  /** How far reading had got, from 0 to 1: never less than for the batch before. */
+  readonly progress: number
+  readonly pieces: readonly NumberedPiece[]
+}
+
 /** A spill, and the sources that the tags of its rows stand for, as numbers of the merge's list of sources. */
 export interface MergeSpill extends Spill {
   readonly sources: readonly number[]
 }
 
-/** What a batch of pieces gave. */
+/** What was seen in a batch of pieces. Its rows are with the thread, until that is flushed. */
 export interface ScannedBatch {
-  readonly spills: readonly Spill[]
-  /** Names of the sources that the tags of the batch's rows stand for. */
+  /** Names of the batch's sources, in the order in which they came. */
   readonly sources: readonly string[]
   /** Rows read by side, and rows left out by why: for each of the sources. */
   readonly read: Readonly<Record<ReadSide, readonly number[]>>
   readonly dropped: Readonly<Record<string, readonly number[]>>
   /** What was seen of the rows as they will be written. */
   readonly sketch: TypeSketch
-  /** With `near`: what is left of the batch for the search for near duplicates. */
-  readonly near?: NearBatch
-  /** Memory of the pieces, to be used again. */
-  readonly spent: readonly ArrayBuffer[]
   /** The first row that can't be read (0: the file itself): then nothing else of the batch counts. */
   readonly bad?: { readonly file: number; readonly row: number; readonly problem: string }
 }
 
+/** All rows that a thread has spilled. */
+export interface FlushedThread {
+  readonly spills: readonly Spill[]
+  /** Names of the sources that the tags of the rows stand for. */
+  readonly sources: readonly string[]
+  /** With `near`: what is left of the rows for the search for near duplicates. */
+  readonly near: readonly NearBatch[]
+}
+
 /** Rows that give way to another one with the same conversation. */
 export interface Duplicates {
-  /** For each its file, its row, its tag, the spill (or batch, see `findNear`) that has it, and 1 for new rows, else 0. */
+  /** For each its file, its row, its tag, the spill (or near batch) that has it, and 1 for new rows, else 0. */
   readonly drops: Uint32Array
 }
 
@@ -111,19 +123,19 @@ export interface EncodeInput {
   readonly stretches: readonly Stretch[]
   /** All columns of the rows, for formats that have such. */
   readonly columns: readonly Column[]
-  /** Memory of an earlier block that is no longer needed. */
-  readonly space?: ArrayBuffer
+  /** Memory for the result, shared with the thread that asked. */
+  readonly space: SharedArrayBuffer
 }
 
 /** The CPU-heavy steps, each a function of its input and the scratch files that it names. */
 export interface MergeTasks {
-  scan(input: { batch: number; pieces: readonly NumberedPiece[] }): Promise<ScannedBatch>
+  scan(input: MergeBatch): Promise<ScannedBatch>
+  /** Writes out what each thread still holds. To be called once, after all scans. */
+  flush(): Promise<FlushedThread[]>
   findDuplicates(input: { spills: readonly MergeSpill[]; fromStep: number; toStep: number }): Promise<Duplicates>
   findNear(input: { batches: readonly NearBatch[]; fromStep: number; toStep: number }): Promise<Duplicates>
   order(input: {
     spills: readonly MergeSpill[]
-    /** Number of the first of the spills among all. */
-    firstSpill: number
     fromStep: number
     toStep: number
     /** Draw keys up to which rows are kept, by side and source (see `drawSet`). */

@@ -1,5 +1,4 @@
 import { Piscina } from 'piscina'
-import { transferableOf } from '../../../formats/pieces.ts'
 import type { MergeContext, MergeTasks } from './merge-task-types.ts'
 import { mergeTasks } from './merge-tasks.ts'
 
@@ -27,17 +26,18 @@ export function startMergeThreads(context: MergeContext, threads: number, signal
   })
   return {
     tasks: {
-      scan: (input) =>
-        pool.run(input, {
-          name: 'scan',
-          signal,
-          transferList: input.pieces.flatMap(({ piece }) => transferableOf(piece)),
-        }),
+      scan: (input) => pool.run(input, { name: 'scan', signal }),
+      flush: () => {
+        const arrivals = new SharedArrayBuffer(4)
+        const flushing = Array.from({ length: threads }, () =>
+          pool.run({ arrivals, threads }, { name: 'flush', signal }),
+        )
+        return Promise.all(flushing)
+      },
       findDuplicates: (input) => pool.run(input, { name: 'findDuplicates', signal }),
       findNear: (input) => pool.run(input, { name: 'findNear', signal }),
       order: (input) => pool.run(input, { name: 'order', signal }),
-      encode: (input) =>
-        pool.run(input, { name: 'encode', signal, ...(input.space && { transferList: [input.space] }) }),
+      encode: (input) => pool.run(input, { name: 'encode', signal }),
     },
     close: () => pool.destroy(),
   }
@@ -45,7 +45,7 @@ export function startMergeThreads(context: MergeContext, threads: number, signal
 
 /** One task at a time, as in a thread. */
 function inThisThread(context: MergeContext): RunningMergeTasks {
-  const tasks = mergeTasks(context)
+  const tasks = mergeTasks(context, 'thread')
   let last: Promise<unknown> = Promise.resolve()
   const inTurn =
     <In, Out>(task: (input: In) => Promise<Out>) =>
@@ -57,6 +57,7 @@ function inThisThread(context: MergeContext): RunningMergeTasks {
   return {
     tasks: {
       scan: inTurn(tasks.scan),
+      flush: async () => [await inTurn(tasks.flush)(undefined)],
       findDuplicates: inTurn(tasks.findDuplicates),
       findNear: inTurn(tasks.findNear),
       order: inTurn(tasks.order),

@@ -1,26 +1,24 @@
-import { workerData } from 'node:worker_threads'
-import { move, transferableSymbol, valueSymbol } from 'piscina'
-import type { MergeContext, MergeTasks } from './merge-task-types.ts'
+import { threadId, workerData } from 'node:worker_threads'
+import type { FlushedThread, MergeContext, MergeTasks } from './merge-task-types.ts'
 import { mergeTasks } from './merge-tasks.ts'
 
 /** What each thread runs: the tasks by their names. */
-const tasks = mergeTasks(workerData as MergeContext)
+const tasks = mergeTasks(workerData as MergeContext, `thread-${threadId}`)
 
-/** The memory of the pieces goes back to the thread that cut them. */
-export async function scan(input: Parameters<MergeTasks['scan']>[0]) {
-  const batch = await tasks.scan(input)
-  return move({ [transferableSymbol]: batch.spent, [valueSymbol]: batch })
-}
-
+export const scan: MergeTasks['scan'] = (input) => tasks.scan(input)
 export const findDuplicates: MergeTasks['findDuplicates'] = (input) => tasks.findDuplicates(input)
 export const findNear: MergeTasks['findNear'] = (input) => tasks.findNear(input)
 export const order: MergeTasks['order'] = (input) => tasks.order(input)
+export const encode: MergeTasks['encode'] = (input) => tasks.encode(input)
 
-/** Moved and not copied to the thread that asked: it is megabytes. */
-export async function encode(input: Parameters<MergeTasks['encode']>[0]) {
-  const block = await tasks.encode(input)
-  // Small buffers share their memory with others, which can't be moved.
-  const isShared = block.bytes.byteLength !== block.bytes.buffer.byteLength
-  const own = isShared ? { ...block, bytes: new Uint8Array(block.bytes) } : block
-  return move({ [transferableSymbol]: [own.bytes.buffer], [valueSymbol]: own })
+/** Asked of all threads at once: each waits for the others, so that none gets it twice. */
+export async function flush(input: { arrivals: SharedArrayBuffer; threads: number }): Promise<FlushedThread> {
+  const flushed = await tasks.flush()
+  const arrived = new Int32Array(input.arrivals)
+  Atomics.add(arrived, 0, 1)
+  Atomics.notify(arrived, 0)
+  for (let count = Atomics.load(arrived, 0); count < input.threads; count = Atomics.load(arrived, 0)) {
+    Atomics.wait(arrived, 0, count)
+  }
+  return flushed
 }

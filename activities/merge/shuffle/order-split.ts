@@ -8,7 +8,6 @@ import { drawSet, type MergeContext, type MergeSpill, type OrderedSplit } from '
 
 export interface OrderInput {
   readonly spills: readonly MergeSpill[]
-  readonly firstSpill: number
   readonly fromStep: number
   readonly toStep: number
   readonly limits: ReadonlyMap<number, bigint>
@@ -35,7 +34,7 @@ export function orderSplits(input: OrderInput, context: MergeContext): OrderedSp
       if (limit !== undefined && view.getBigUint64(at + entryAt.draw) > limit) continue
     }
     const split = splitOf(group, view.getUint32(at + entryAt.id + 12))
-    orders[split]?.add(entries, at, input.firstSpill + spill)
+    orders[split]?.add(entries, at, spill)
   }
   return orders.map((order, split) => {
     const name = `${input.name}-${split}`

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { trainSplit } from '../../../domain/splits.ts'
 import { newSketch, observeSeen, type TypeSketch } from '../../../domain/type-sketch.ts'
 import { BadFile } from '../../../formats/bad-file.ts'
-import { type JsonPiece as JsonBlock, type Piece, transferableOf } from '../../../formats/pieces.ts'
+import type { JsonPiece as JsonBlock, Piece } from '../../../formats/pieces.ts'
 import { forEachSpan, isBlankSpan } from '../../../formats/text/spans.ts'
 import { fateOf } from '../../../shuffle/digest.ts'
 import type { SpillWriter } from '../../../shuffle/spill-writer.ts'
@@ -20,22 +20,25 @@ import { type RawSample, readRawSample, skeletonOf } from '../rows/raw-sample.ts
 import { sampleRowWriter } from '../rows/sample-row.ts'
 import { countAt, SourceTable, unnamedSource } from '../rows/source-table.ts'
 import { thinRowReader } from '../rows/thin-row.ts'
-import type { MergeContext, MergeFile, NumberedPiece, ReadSide, ScannedBatch } from './merge-task-types.ts'
+import type { FlushedThread, MergeBatch, MergeContext, MergeFile, ReadSide, ScannedBatch } from './merge-task-types.ts'
 
 /** Reads the rows of pieces, judges them, and spills those that may stay under the keys that decide their fate. */
-export function batchScanner(context: MergeContext, spills: SpillWriter) {
+export function batchScanner(context: MergeContext, name: string, spills: SpillWriter) {
   const { options, files, shape, columns, baseVersion, run, hasProvenance } = context
   const thinRow = thinRowReader(options.mapping)
   const factsOf = oldRowReader(options.mapping)
   const rowOf = sampleRowWriter(shape, columns)
   const style: CellStyle = { values: context.output.format === 'jsonl' ? 'plain' : 'exact' }
 
-  const near = options.near === undefined ? undefined : new NearWriter(context.folder, options.near)
+  const near = options.near === undefined ? undefined : new NearWriter(context.folder, name, options.near)
+  const tags = new SourceTable()
+  let order: RowOrder = { progress: 0, batch: 0, row: 0 }
 
-  return async function scanBatch(batch: number, pieces: readonly NumberedPiece[]): Promise<ScannedBatch> {
-    const name = `batch-${String(batch).padStart(6, '0')}`
-    spills.begin(name)
-    const books = new Books()
+  return { scanBatch, flush }
+
+  async function scanBatch({ batch, progress, pieces }: MergeBatch): Promise<ScannedBatch> {
+    order = { progress, batch, row: 0 }
+    const books = new Books(tags)
     for (const { file: number, piece } of pieces) {
       const file = files[number]
       if (!file) throw new Error(`There is no file ${number}`)
@@ -45,11 +48,14 @@ export function batchScanner(context: MergeContext, spills: SpillWriter) {
       } catch (error) {
         const bad = badnessOf(error)
         // Said and not thrown: what an error is gets lost between threads.
-        return { ...books.close(spills, pieces), bad: { file: number, ...bad } }
+        return { ...books.close(), bad: { file: number, ...bad } }
       }
     }
-    const left = near?.finish(name)
-    return { ...books.close(spills, pieces), ...(left && { near: left }) }
+    return books.close()
+  }
+
+  function flush(): FlushedThread {
+    return { spills: spills.finish(), sources: tags.names, near: near?.finish() ?? [] }
   }
 
   function scanOld(line: Buffer, { file, number, row, piece }: RowPlace, books: Books): void {
@@ -80,7 +86,7 @@ export function batchScanner(context: MergeContext, spills: SpillWriter) {
     const pieces = rowOf(sample)
     const objection = objectionTo(sample, options) ?? (pieces === undefined ? 'unfit' : undefined)
     if (objection || pieces === undefined) {
-      books.drop(objection ?? 'unfit', tag)
+      books.drop(objection ?? 'unfit', sample.source)
       return
     }
     const { promptId, tokens } = sample
@@ -93,10 +99,26 @@ export function batchScanner(context: MergeContext, spills: SpillWriter) {
 
   /** By place, so that rows with the same conversation do not end up side by side. */
   function fate(file: number, row: number): string {
-    const place = `${file}:${row}`
-    if (options.order === 'shuffle') return fateOf(options.seed, place)
-    return file.toString(16).padStart(8, '0') + row.toString(16).padStart(8, '0') + fateOf(options.seed, place)
+    const fate = fateOf(options.seed, `${file}:${row}`)
+    return options.order === 'shuffle' ? fate : readingOrder(order) + fate.slice(16)
   }
+}
+
+/** Where a row comes in the order of reading. */
+interface RowOrder {
+  readonly progress: number
+  readonly batch: number
+  row: number
+}
+
+/**
+ * The order of reading as an order key: how far reading had got (20 bits, so that the rows spread over the key space), then
+ * the batch and the row in it (22 bits each).
+ */
+function readingOrder(order: RowOrder): string {
+  const position = BigInt(Math.min(0xf_ffff, Math.floor(order.progress * 2 ** 20)))
+  const key = (position << 44n) | (BigInt(order.batch) << 22n) | BigInt(order.row++)
+  return key.toString(16).padStart(16, '0')
 }
 
 interface RowPlace {
@@ -187,27 +209,22 @@ class Books {
   readonly #read: Record<ReadSide, number[]> = { old: [], new: [], heldOut: [] }
   readonly #dropped: Record<string, number[]> = {}
 
-  /** Counts a row; gives the number of its source. */
+  /** @param tags the thread's sources, by the tags of its rows. */
+  constructor(private readonly tags: SourceTable) {}
+
+  /** Counts a row; gives the tag of its source. */
   read(side: ReadSide, source: string | null): number {
-    const number = this.#sources.numberOf(source ?? unnamedSource)
-    countAt(this.#read[side], number)
-    return number
+    const name = source ?? unnamedSource
+    countAt(this.#read[side], this.#sources.numberOf(name))
+    return this.tags.numberOf(name)
   }
 
-  drop(reason: string, source: number): void {
+  drop(reason: string, source: string): void {
     this.#dropped[reason] ??= []
-    countAt(this.#dropped[reason], source)
+    countAt(this.#dropped[reason], this.#sources.numberOf(source))
   }
 
-  close(spills: SpillWriter, pieces: readonly NumberedPiece[]): ScannedBatch {
-    const written = spills.finish()
-    return {
-      spent: pieces.flatMap(({ piece }) => transferableOf(piece)),
-      spills: written,
-      sources: this.#sources.names,
-      read: this.#read,
-      dropped: this.#dropped,
-      sketch: this.sketch,
-    }
+  close(): ScannedBatch {
+    return { sources: this.#sources.names, read: this.#read, dropped: this.#dropped, sketch: this.sketch }
   }
 }

@@ -20,6 +20,7 @@ import {
   type ReadSide,
   type ScannedBatch,
 } from './merge-task-types.ts'
+import { SharedBlocks } from './shared-blocks.ts'
 
 export interface ShuffleIo {
   readonly tasks: MergeTasks
@@ -27,6 +28,8 @@ export interface ShuffleIo {
   readonly threads: number
   /** The files of the context, to be read. */
   readonly sources: readonly SourceFile[]
+  /** How far reading has got, from 0 to 1. */
+  progress(): number
   readonly signal?: AbortSignal
   onPhase(phase: 'reading' | 'ordering'): void
 }
@@ -61,33 +64,36 @@ interface ScannedFiles {
 }
 
 async function scanAll(context: MergeContext, io: ShuffleIo, accounts: MergeAccounts): Promise<ScannedFiles> {
-  const spills: MergeSpill[] = []
-  const near: { batch: NearBatch; sources: number[] }[] = []
   const sketch = newSketch()
-  const spare = new SpareBlocks(context.sizes.blockBytes)
-  const batches = mergeBatches(io.sources, context.sizes, spare.take)
-  const scanned = mapInOrder(batches, io.threads + 1, (batch) => io.tasks.scan(batch))
+  const blocks = new SharedBlocks(context.sizes.blockBytes)
+  const options = { sizes: context.sizes, allocate: blocks.allocate, progress: io.progress }
+  const batches = mergeBatches(io.sources, options)
+  const scanned = mapInOrder(batches, io.threads + 1, async (batch) => {
+    const result = await io.tasks.scan(batch)
+    for (const { piece } of batch.pieces) if (piece.kind === 'json') blocks.give(piece.bytes)
+    return result
+  })
   for await (const batch of scanned) {
     io.signal?.throwIfAborted()
-    if (batch.bad) {
-      const uri = io.sources[batch.bad.file]?.uri ?? ''
-      const { row, problem } = batch.bad
-      throw new DatasetDamaged(
-        uri,
-        row === 0 ? `can not be read: ${problem}` : `can not be merged: row ${row} ${problem}`,
-      )
-    }
-    spare.give(batch.spent)
-    const sources = book(batch, accounts)
+    if (batch.bad) throw damaged(batch.bad, io.sources)
+    book(batch, accounts)
     mergeSketch(sketch, batch.sketch)
-    for (const spill of batch.spills) spills.push({ ...spill, sources })
-    if (batch.near) near.push({ batch: batch.near, sources })
   }
+  const flushed = (await io.tasks.flush()).map(({ sources, ...rows }) => ({
+    ...rows,
+    sources: sources.map((name) => accounts.numberOf(name)),
+  }))
+  const spills = flushed.flatMap((thread) => thread.spills.map((spill) => ({ ...spill, sources: thread.sources })))
+  const near = flushed.flatMap(({ near: batches, sources }) => batches.map((batch) => ({ batch, sources })))
   return { spills, near, sketch }
 }
 
-/** Books a batch; gives the numbers of its sources. */
-function book({ sources, read, dropped }: ScannedBatch, accounts: MergeAccounts): number[] {
+function damaged({ file, row, problem }: NonNullable<ScannedBatch['bad']>, sources: readonly SourceFile[]) {
+  const uri = sources[file]?.uri ?? ''
+  return new DatasetDamaged(uri, row === 0 ? `can not be read: ${problem}` : `can not be merged: row ${row} ${problem}`)
+}
+
+function book({ sources, read, dropped }: ScannedBatch, accounts: MergeAccounts): void {
   const numbers = sources.map((name) => accounts.numberOf(name))
   const at = (local: number) => numbers[local] ?? 0
   for (const side of ['old', 'new', 'heldOut'] as const satisfies readonly ReadSide[]) {
@@ -96,7 +102,6 @@ function book({ sources, read, dropped }: ScannedBatch, accounts: MergeAccounts)
   for (const [reason, counts] of Object.entries(dropped)) {
     for (const [local, rows] of counts.entries()) accounts.addDropped('new', at(local), reason, rows)
   }
-  return numbers
 }
 
 /** Parts of the key space with at most about `rangeRows` rows each. */
@@ -166,13 +171,11 @@ function drawAll(
 async function orderAll(
   spills: readonly MergeSpill[],
   limits: ReadonlyMap<number, bigint>,
-  { options, sizes }: MergeContext,
+  { sizes }: MergeContext,
   { tasks, threads, signal }: ShuffleIo,
 ): Promise<OrderedSplit[]> {
-  const shuffled = partsOf(rowsOf(spills), sizes.rangeRows).map((part) => ({ ...part, spills, firstSpill: 0 }))
-  // Appended rows come in the order in which they were read, and so do their spills.
-  const parts = options.order === 'shuffle' ? shuffled : runsOfSpills(spills, sizes.rangeRows)
-  const named = parts.map((part, n) => ({ ...part, limits, name: `order-${String(n).padStart(6, '0')}` }))
+  const parts = partsOf(rowsOf(spills), sizes.rangeRows)
+  const named = parts.map((part, n) => ({ ...part, spills, limits, name: `order-${String(n).padStart(6, '0')}` }))
   const ranges: OrderedSplit[] = []
   for await (const splits of mapInOrder(named, threads, (part) => tasks.order(part))) {
     signal?.throwIfAborted()
@@ -181,41 +184,6 @@ async function orderAll(
   return ranges.sort((a, b) => a.split - b.split)
 }
 
-function runsOfSpills(spills: readonly MergeSpill[], rangeRows: number) {
-  const runs: { spills: MergeSpill[]; firstSpill: number; fromStep: number; toStep: number }[] = []
-  let rows = 0
-  spills.forEach((spill, n) => {
-    const open = runs.at(-1)
-    if (open && rows + spill.rows <= rangeRows) open.spills.push(spill)
-    else {
-      runs.push({ spills: [spill], firstSpill: n, fromStep: 0, toStep: stepCount })
-      rows = 0
-    }
-    rows += spill.rows
-  })
-  return runs
-}
-
 function rowsOf(spills: readonly MergeSpill[]): number {
   return spills.reduce((sum, spill) => sum + spill.rows, 0)
 }
-
-/** Memory of blocks that were scanned: taking new memory for each would keep the garbage collector busy. */
-class SpareBlocks {
-  readonly #spare: ArrayBuffer[] = []
-
-  constructor(private readonly blockBytes: number) {}
-
-  readonly take = (bytes: number): Buffer => {
-    const block = bytes <= this.blockBytes && bytes > this.blockBytes / 2 ? this.#spare.pop() : undefined
-    return block ? Buffer.from(block, 0, bytes) : Buffer.allocUnsafeSlow(bytes)
-  }
-
-  give(spent: readonly ArrayBuffer[]): void {
-    for (const block of spent) {
-      if (block.byteLength === this.blockBytes && this.#spare.length < mostSpare) this.#spare.push(block)
-    }
-  }
-}
-
-const mostSpare = 8
